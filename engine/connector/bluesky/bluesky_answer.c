@@ -7,71 +7,20 @@
 #define HANDLE_BYTES_MAX 253u
 #define URL_BYTES_MAX 8192u
 
-/* ---- How a run or a seed ends ------------------------------------------ */
-
-/* "account ada.example" */
-static void
-put_seed(struct buf *out, const struct bluesky_run *b)
-{
-	const struct connector_seed *s = bluesky_seed(b);
-	struct str handle = bluesky_handle(s);
-
-	buf_put_text(out, "account ");
-	shown_put(out, handle.n > 0 ? handle : s->uid);
-}
-
-static void
-fail_run(struct bluesky_run *b, const struct connector_findings *f,
-    const char *code, const struct buf *text)
-{
-	b->step = BLUESKY_ENDED;
-	b->tries = b->empty = 0;
-	f->fail(f->arg, code, buf_str(text));
-}
-
-static void
-leave_seed(struct bluesky_run *b, const struct connector_findings *f)
-{
-	b->tries = 0;
-	if (!bluesky_next_seed(b))
-		f->done(f->arg);
-}
-
 /* `code` goes after "uid_" or "token_", and `what` after the seed in a
  * sentence. */
 static void
 skip_seed(struct bluesky_run *b, const struct connector_findings *f,
     const char *code, const char *what, struct str said)
 {
-	FREED(buf_free) struct buf text = BUF_INIT;
-	const struct connector_seed *s = bluesky_seed(b);
+	FREED(buf_free) struct buf shown = BUF_INIT;
+	bool by_uid = seed_run_seed(&b->run)->uid.n > 0;
 	char whole[40];
 
-	put_seed(&text, b);
-	buf_put_text(&text, what);
-	shown_put(&text, said);
-	snprintf(whole, sizeof(whole), "%s_%s", s->uid.n > 0 ? "uid" : "token",
+	shown_put(&shown, said);
+	snprintf(whole, sizeof(whole), "%s_%s", by_uid ? "uid" : "token",
 	    code);
-	f->note(f->arg, CONNECTOR_WARNING, whole, buf_str(&text), s);
-	f->skip_seed(f->arg, s);
-	leave_seed(b, f);
-}
-
-/* An answer that cannot be: the same call again, a few times. */
-static void
-ask_again(struct bluesky_run *b, const struct connector_findings *f,
-    const char *what)
-{
-	FREED(buf_free) struct buf text = BUF_INIT;
-
-	if (++b->tries <= BLUESKY_TRIES_MAX) {
-		b->is_out = true;
-		f->again(f->arg, b->tries * b->tries);
-		return;
-	}
-	buf_printf(&text, BLUESKY_BASE " sent %s %u times, ", what, b->tries);
-	put_seed(&text, b);
-	fail_run(b, f, "unknown_error", &text);
+	seed_run_skip(&b->run, f, whole, "%s%s", what, buf_text(&shown));
 }
 
 /* ---- Refusals ---------------------------------------------------------- */
@@ -113,14 +62,12 @@ answer_refusal(struct bluesky_run *b, const struct connector_answer *answer,
 	} else if (says_missing(error, message)) {
 		skip_seed(b, f, "not_found", " does not exist", STR_NONE);
 	} else if (answer->status != 400) {
-		buf_printf(&text, BLUESKY_BASE " refuses requests: %d ",
-		    answer->status);
 		shown_put(&text, message.n > 0 ? message : error);
-		while (text.p[text.n - 1] == ' ')
-			text.n--;
-		fail_run(b, f, "harvest_Unauthorized", &text);
+		seed_run_fail(&b->run, f, "harvest_Unauthorized",
+		    " refuses requests: %d%s%s", answer->status,
+		    text.n > 0 ? ", " : "", buf_text(&text));
 	} else if (error.n == 0) {
-		ask_again(b, f, "an error without a name");
+		seed_run_again(&b->run, f, "an error without a name");
 	} else {
 		skip_seed(b, f, "unknown_error", " cannot be harvested: ",
 		    message.n > 0 ? message : error);
@@ -143,22 +90,22 @@ static void
 answer_profile(struct bluesky_run *b, const struct connector_answer *answer,
     const struct connector_findings *f)
 {
-	const struct connector_seed *s = bluesky_seed(b);
+	const struct connector_seed *s = seed_run_seed(&b->run);
 	struct str did = json_text(yyjson_obj_get(answer->json, "did"));
 	struct str handle = json_text(yyjson_obj_get(answer->json, "handle"));
 
 	if (!bluesky_is_did(did)) {
-		ask_again(b, f, "a profile without a DID");
+		seed_run_again(&b->run, f, "a profile without a DID");
 		return;
 	}
 	bool other = is_other_handle(bluesky_handle(s), handle);
 	if (!str_eq(s->uid, did) || other)
 		f->seed(f->arg, s, str_eq(s->uid, did) ? STR_NONE : did,
 		    other ? handle : STR_NONE);
-	b->tries = 0;
+	b->run.tries = 0;
+	b->run.step = BLUESKY_PAGE;
 	buf_clear(&b->did);
 	buf_put_str(&b->did, did);
-	bluesky_begin_feed(b);
 }
 
 /* ---- An entry of a page ------------------------------------------------ */
@@ -230,21 +177,6 @@ read_page(const struct bluesky_run *b, yyjson_val *feed,
 	}
 }
 
-static void
-note_broken(const struct bluesky_run *b, const struct page *p,
-    const struct connector_findings *f)
-{
-	FREED(buf_free) struct buf text = BUF_INIT;
-	const struct connector_seed *s = bluesky_seed(b);
-
-	put_seed(&text, b);
-	buf_printf(&text, ": %llu of %llu entries of a page have no post and "
-	    "are not counted", (unsigned long long)(p->n - p->posts),
-	    (unsigned long long)p->n);
-	f->note(f->arg, CONNECTOR_WARNING, s->uid.n > 0 ? "uid_unknown_error" :
-	    "token_unknown_error", buf_str(&text), s);
-}
-
 /* ---- How a feed goes on, or ends --------------------------------------- */
 
 /* The state never moves back: a clock of the platform's servers might. */
@@ -261,43 +193,18 @@ set_state(struct bluesky_run *b, const struct connector_findings *f)
 	f->state(f->arg, buf_str(&key), str_of(iso));
 }
 
-static bool
-limit_is_reached(struct bluesky_run *b, const struct connector_findings *f)
-{
-	FREED(buf_free) struct buf text = BUF_INIT;
-
-	if (b->items < (uint64_t)b->limit)
-		return false;
-	set_state(b, f);
-	buf_printf(&text, "%llu posts were found, and the limit is %lld",
-	    (unsigned long long)b->items, (long long)b->limit);
-	f->note(f->arg, CONNECTOR_INFO, "limit_reached", buf_str(&text), NULL);
-	b->step = BLUESKY_ENDED;
-	b->empty = 0;
-	f->done(f->arg);
-	return true;
-}
-
 static void
-go_behind(struct bluesky_run *b, struct str cursor, bool empty,
+go_on(struct bluesky_run *b, struct str cursor, bool empty,
     const struct connector_findings *f)
 {
-	FREED(buf_free) struct buf text = BUF_INIT;
-	bool loops = cursor_loop_closes(&b->loop, cursor);
-
 	b->empty = empty ? b->empty + 1 : 0;
-	buf_clear(&b->cursor);
-	buf_put_str(&b->cursor, cursor);
-	if (!loops && b->empty < BLUESKY_EMPTY_PAGES_MAX)
-		return;
-	put_seed(&text, b);
-	if (loops)
-		buf_put_text(&text, ": the pages of its feed lead in a "
-		    "circle");
-	else
-		buf_printf(&text, ": %u pages in a row have no posts, and "
-		    "each leads to another", b->empty);
-	fail_run(b, f, "unknown_error", &text);
+	if (!cursor_move(&b->cursor, cursor))
+		seed_run_fail(&b->run, f, "unknown_error", " sent pages that "
+		    "lead in a circle, account %s", buf_text(&b->did));
+	else if (b->empty >= BLUESKY_EMPTY_PAGES_MAX)
+		seed_run_fail(&b->run, f, "unknown_error", " sent %u pages in a"
+		    " row without posts, account %s", b->empty,
+		    buf_text(&b->did));
 }
 
 static void
@@ -308,48 +215,44 @@ answer_page(struct bluesky_run *b, const struct connector_answer *answer,
 	struct str cursor = json_text(yyjson_obj_get(answer->json, "cursor"));
 	struct page p = { .n = 0 };
 
-	if (!yyjson_is_arr(feed)) {
-		ask_again(b, f, "no page of a feed");
+	if (!yyjson_is_arr(feed) || cursor.n > CURSOR_BYTES_MAX) {
+		seed_run_again(&b->run, f, "no page of a feed");
 		return;
 	}
-	if (cursor.n > BLUESKY_CURSOR_BYTES_MAX) {
-		ask_again(b, f, "a cursor that is too long");
-		return;
-	}
-	b->tries = 0;
+	b->run.tries = 0;
 	read_page(b, feed, f, &p);
-	b->items += p.posts;
 	b->newest.us = MAX(b->newest.us, p.newest.us);
-	if (p.posts > 0)
-		f->count(f->arg, BLUESKY_LABEL, p.posts);
+	seed_run_count(&b->run, f, p.posts);
 	if (p.posts < p.n)
-		note_broken(b, &p, f);
-	if (limit_is_reached(b, f))
+		seed_run_warn(&b->run, f, seed_run_seed(&b->run)->uid.n > 0 ?
+		    "uid_unknown_error" : "token_unknown_error",
+		    ": %llu of %llu entries of a page have no post and are not"
+		    " counted", (unsigned long long)(p.n - p.posts),
+		    (unsigned long long)p.n);
+	/* A limit is a decision: what it leaves out is not asked for later. */
+	bool ends = cursor.n == 0 || p.reaches_known ||
+	    b->run.items >= (uint64_t)b->run.limit;
+	if (ends)
+		set_state(b, f);
+	if (seed_run_is_full(&b->run, f))
 		return;
-	if (cursor.n > 0 && !p.reaches_known) {
-		go_behind(b, cursor, p.n == 0, f);
-		return;
-	}
-	set_state(b, f);
-	b->empty = 0;
-	leave_seed(b, f);
+	if (ends)
+		seed_run_leave(&b->run, f);
+	else
+		go_on(b, cursor, p.n == 0, f);
 }
 
 /* ---- Any --------------------------------------------------------------- */
 
 void
-bluesky_answer(struct connector_run *run, const struct connector_call *call,
-    const struct connector_answer *answer, const struct connector_findings *f)
+bluesky_answer(struct seed_run *run, const struct connector_answer *answer,
+    const struct connector_findings *f)
 {
 	struct bluesky_run *b = (struct bluesky_run *)run;
 
-	(void)call;
-	b->is_out = false;
-	if (b->step == BLUESKY_ENDED)
-		return;
 	if (answer->status >= 400)
 		answer_refusal(b, answer, f);
-	else if (b->step == BLUESKY_PROFILE)
+	else if (run->step == BLUESKY_PROFILE)
 		answer_profile(b, answer, f);
 	else
 		answer_page(b, answer, f);

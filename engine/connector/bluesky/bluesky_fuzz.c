@@ -13,12 +13,12 @@ static const char *const state[] = { "did:plc:a.posts_no_replies.since",
 
 static const struct testing_calls harvests[] = {
 	{ "bluesky_author_feed", "{" SEEDS "}", state, BASE,
-	    { ".since", NULL }, 8192 },
+	    { ".since", NULL }, 20000 },
 	{ "bluesky_author_feed", "{" SEEDS ",\"options\":{\"incremental\":true,"
-	    "\"limit\":3}}", state, BASE, { ".since", NULL }, 8192 },
+	    "\"limit\":3}}", state, BASE, { ".since", NULL }, 20000 },
 	{ "bluesky_author_feed", "{" SEEDS ",\"options\":{\"incremental\":true,"
 	    "\"filter\":\"posts_no_replies\"}}", state, BASE,
-	    { ".since", NULL }, 8192 },
+	    { ".since", NULL }, 20000 },
 };
 
 int

@@ -181,9 +181,8 @@ empty_pages_without_end_are_an_error(void **state)
 		    "{\"cursor\":\"c%d\",\"feed\":[]}", i);
 		answers[i] = (struct testing_answer){ 200, "", bodies[i] };
 	}
-	testing_expect_findings(&h, ADA_IS "fail unknown_error: account "
-	    "ada.example: 100 pages in a row have no posts, and each leads to "
-	    "another\n");
+	testing_expect_findings(&h, ADA_IS "fail unknown_error: Bluesky sent "
+	    "100 pages in a row without posts, account " DID "\n");
 }
 
 static void
@@ -194,8 +193,8 @@ cursors_that_loop_are_an_error(void **state)
 
 	(void)state;
 	testing_expect_findings(&h, ADA_IS COUNT("1") COUNT("1") COUNT("1")
-	    "fail unknown_error: account ada.example: the pages of its feed "
-	    "lead in a circle\n");
+	    "fail unknown_error: Bluesky sent pages that lead in a circle, "
+	    "account " DID "\n");
 }
 
 static void
@@ -232,21 +231,22 @@ json_of_another_kind_is_an_error_in_the_end(void **state)
 
 	(void)state;
 	testing_expect_findings(&h, "again 1\nagain 4\nagain 9\nagain 16\n"
-	    "again 25\nfail unknown_error: " B " sent a profile without a DID "
-	    "6 times, account ada.example\n");
+	    "again 25\nfail unknown_error: Bluesky sent a profile without a "
+	    "DID 6 times, account ada.example\n");
 }
 
 static void
 a_cursor_has_a_limit(void **state)
 {
-	static char body[2200];
+	static char body[8300];
 	struct testing_answer answers[] = { ADA, { 200, "", body }, LAST() };
 	const struct testing_harvest h = { .type = "bluesky_author_feed",
 		.message = "{" SEED_ADA "}", .answers = answers,
 		.answers_n = ARRAY_LEN(answers) };
 
 	(void)state;
-	snprintf(body, sizeof(body), "{\"feed\":[],\"cursor\":\"%02049d\"}", 7);
+	snprintf(body, sizeof(body),
+	    "{\"feed\":[],\"cursor\":\"%08193d\"}", 7);
 	testing_expect(&h, ASK_ADA ADA_IS ASK_PAGE("") "again 1\n" ASK_PAGE("")
 	    "done\n");
 }
@@ -292,14 +292,14 @@ a_platform_that_refuses_everybody_is_a_failure(void **state)
 	const struct testing_answer refusals[] = { { 403, "", "<html>" },
 		ERROR(401, "AuthMissing", "Authentication Required") };
 	static const char *const texts[] = { "403",
-		"401 Authentication Required" };
+		"401, Authentication Required" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
 		char outcome[200];
 		HARVEST(SEED_ADA, refusals[i]);
 		snprintf(outcome, sizeof(outcome), "fail harvest_Unauthorized: "
-		    B " refuses requests: %s\n", texts[i]);
+		    "Bluesky refuses requests: %s\n", texts[i]);
 		testing_expect_findings(&h, outcome);
 	}
 }
