@@ -122,12 +122,27 @@ enum connector_auth {
 	CONNECTOR_QUERY,
 	/* OAuth 1.0a in the header (RFC 5849 §3.5.1), signed with the
 	 * consumer's key `secret` and its secret `consumer_secret` alone. */
-	CONNECTOR_OAUTH1_CONSUMER
+	CONNECTOR_OAUTH1_CONSUMER,
+	/* The same with a user's token, `token` and `token_secret`, too. */
+	CONNECTOR_OAUTH1,
+	/* Authorization: Bearer, with a token of the application that the
+	 * driver fetches from `token_url` (RFC 6749 §4.4.2): a form with
+	 * grant_type=client_credentials, and `secret` and `consumer_secret` as
+	 * Basic.  That request is neither archived nor shown to a connector;
+	 * when no token is given, its status, without JSON, is the call's. */
+	CONNECTOR_APP_BEARER
+};
+
+enum connector_method {
+	CONNECTOR_GET,
+	CONNECTOR_POST_FORM,         /* application/x-www-form-urlencoded */
+	CONNECTOR_POST_JSON          /* application/json */
 };
 
 enum connector_expect {
 	CONNECTOR_JSON,
-	CONNECTOR_EVENTS             /* server-sent events without an end */
+	CONNECTOR_EVENTS,            /* server-sent events without an end */
+	CONNECTOR_LINES              /* lines without an end */
 };
 
 /*
@@ -143,14 +158,17 @@ struct connector_rate {
 	                              * machine asks */
 };
 
-/* A GET request. */
 struct connector_call {
+	enum connector_method method;
 	struct str url;              /* the run's, until its answer */
+	struct str body;             /* of a POST; the run's, too */
 	unsigned mark;               /* the connector's own, of several calls */
 	enum connector_auth auth;
 	const char *secret;          /* the credential's key that it takes */
 	const char *secret_name;     /* of QUERY */
-	const char *consumer_secret; /* of OAUTH1_CONSUMER */
+	const char *consumer_secret; /* of OAUTH1_..., APP_BEARER */
+	const char *token, *token_secret;        /* of OAUTH1 */
+	const char *token_url;       /* of APP_BEARER */
 	const char *budget;          /* calls of the same name share a rate */
 	unsigned cost;               /* its units of the budget; 0: one */
 	const struct connector_rate *rates;      /* of the budget; NULL: headers
@@ -167,12 +185,14 @@ struct connector_call {
 };
 
 struct connector_answer {
-	int status;
+	int status;                  /* 0: of a stream, there was none */
 	const struct http_head *head;
 	/* The body, read with YYJSON_READ_BIGNUM_AS_RAW.  NULL: of a stream,
 	 * or it is none and the status is no 2xx. */
 	yyjson_val *json;
 	struct wall when;            /* it came, or the stream ended */
+	struct wall began;           /* of a stream: its head came; us 0: it
+	                              * has not */
 };
 
 /* ---- What an answer says ----------------------------------------------- */
@@ -232,7 +252,10 @@ struct connector {
 	enum connector_kind kind;
 	const struct connector_param *params;
 	struct connector_seeds seeds;
+	bool state_is_number;        /* in state.json; else a text */
 	const struct connector_key *credential;
+	const char *key_instead;     /* one of them, with which none of the
+	                              * others is needed; or NULL */
 	/* Where secrets may go, up to NULL; "{KEY}" stands for the host of the
 	 * URL that the credential has under that key, "*." in front for the
 	 * hosts below it. */
@@ -250,7 +273,8 @@ struct connector {
 	void (*answer)(struct connector_run *, const struct connector_call *,
 	    const struct connector_answer *, const struct connector_findings *);
 	/* An event of a stream: its lines as they came, without the empty one
-	 * behind it (event.h); not of those that are comments alone.  NULL: the
+	 * behind it (event.h); not of those that are comments alone.  Or a
+	 * line, without its end; not of those that are empty.  NULL: the
 	 * connector has no streams. */
 	void (*line)(struct connector_run *, const struct connector_call *,
 	    struct str, const struct connector_findings *);
