@@ -508,3 +508,44 @@ testing_refuse(const char *type, const char *message, const char *code,
 	assert_null(d.run);
 	close_order(&d);
 }
+
+/* ---- Checkpoints ------------------------------------------------------- */
+
+static void
+refuse_checkpoint(const struct testing_harvest *h, struct str saved)
+{
+	struct driver d = { .harvest = h };
+	struct why w = WHY_INIT;
+
+	open_order(&d);
+	assert_int_equal(d.order.connector->load(d.run, saved, &w),
+	    ERR_CORRUPT);
+	assert_true(w.text[0] != '\0');
+	close_order(&d);
+}
+
+void
+testing_damage(const char *type, const char *message)
+{
+	const struct testing_harvest h = { type, message, NULL, NULL, 0 };
+	struct driver d = { .harvest = &h };
+	struct buf saved = BUF_INIT;
+
+	open_order(&d);
+	d.order.connector->save(d.run, &saved);
+	assert_int_equal(d.order.connector->load(d.run, buf_str(&saved), NULL),
+	    OK);
+	size_t seeds = MAX(d.order.seeds_n, 1);
+	close_order(&d);
+	for (size_t n = 0; n < saved.n; n++)
+		refuse_checkpoint(&h, str_cut(buf_str(&saved), 0, n));
+	buf_put_char(&saved, 0);
+	refuse_checkpoint(&h, buf_str(&saved));
+	saved.n--;
+	saved.p[2] = (char)seeds;
+	refuse_checkpoint(&h, buf_str(&saved));
+	saved.p[2] = 0;
+	saved.p[1] = 100;
+	refuse_checkpoint(&h, buf_str(&saved));
+	buf_free(&saved);
+}

@@ -82,4 +82,11 @@ void testing_expect_steps(const char *type, const char *message,
 void testing_refuse(const char *type, const char *message, const char *code,
     const char *text);
 
+/*
+ * What a run of that order saves at its beginning cannot be loaded when it is
+ * cut anywhere, has a byte more, or names a seed or a step that is not there;
+ * it must have a seed_run's form.
+ */
+void testing_damage(const char *type, const char *message);
+
 #endif

@@ -1,6 +1,5 @@
 /* Recorded harvests of authors' feeds, and what each fault leads to. */
 #include "engine/connector/connector_testing.h"
-#include "engine/connector/connectors.h"
 
 #define B "https://public.api.bsky.app"
 #define DID "did:plc:ada"
@@ -331,44 +330,10 @@ seeds_that_are_none_are_refused(void **state)
 }
 
 static void
-refuse_checkpoint(const struct connector_order *o, struct str saved)
-{
-	struct connector_run *run;
-	struct why w = WHY_INIT;
-
-	assert_int_equal(o->connector->open(o, &run, NULL), OK);
-	assert_int_equal(o->connector->load(run, saved, &w), ERR_CORRUPT);
-	assert_true(w.text[0] != '\0');
-	o->connector->close(&run);
-	assert_null(run);
-}
-
-static void
 damaged_checkpoints_are_refused(void **state)
 {
-	static const struct connector_seed seed = { .token = { "ada", 3 } };
-	struct connector_order o = {
-		.connector = connector_find(STR("bluesky_author_feed")),
-		.seeds = &seed, .seeds_n = 1 };
-	struct connector_run *run;
-	struct buf saved = BUF_INIT;
-
 	(void)state;
-	assert_int_equal(o.connector->open(&o, &run, NULL), OK);
-	o.connector->save(run, &saved);
-	assert_int_equal(o.connector->load(run, buf_str(&saved), NULL), OK);
-	o.connector->close(&run);
-	for (size_t n = 0; n < saved.n; n++)
-		refuse_checkpoint(&o, str_cut(buf_str(&saved), 0, n));
-	buf_put_char(&saved, 0);
-	refuse_checkpoint(&o, buf_str(&saved));
-	saved.n--;
-	saved.p[2] = 1;                  /* a seed that is not there */
-	refuse_checkpoint(&o, buf_str(&saved));
-	saved.p[2] = 0;
-	saved.p[1] = 1;                  /* a page of no account */
-	refuse_checkpoint(&o, buf_str(&saved));
-	buf_free(&saved);
+	testing_damage("bluesky_author_feed", "{" SEED_ADA "}");
 }
 
 int
