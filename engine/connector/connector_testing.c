@@ -234,7 +234,27 @@ put_auth(const struct connector_call *call, struct buf *out)
 static bool
 is_stream(const struct connector_call *call)
 {
-	return call->expect != CONNECTOR_JSON;
+	return call->expect != CONNECTOR_JSON &&
+	    call->expect != CONNECTOR_BYTES;
+}
+
+/* How the request differs from a plain one. */
+static void
+put_extras(const struct connector_call *call, struct buf *out)
+{
+	assert_true(call->expect == CONNECTOR_FRAMES ||
+	    (call->protocol == NULL && call->hello.n == 0));
+	if (call->as_crawl)
+		buf_put_text(out, " as a crawl");
+	for (size_t i = 0; i < call->fields_n; i++)
+		buf_printf(out, " [%s: %.*s]", call->fields[i].name,
+		    STR_FMT(call->fields[i].value));
+	if (call->protocol != NULL)
+		buf_printf(out, " protocol=%s", call->protocol);
+	if (call->hello.n > 0)
+		buf_printf(out, " hello=%.*s", STR_FMT(call->hello));
+	if (call->as_metadata)
+		buf_put_text(out, " metadata");
 }
 
 static void
@@ -246,20 +266,35 @@ put_call(struct driver *d, const struct connector_call *call)
 	FREED(buf_free) struct buf more = BUF_INIT;
 	bool stream = is_stream(call);
 
-	assert_non_null(call->statuses);
+	assert_int_equal(call->statuses == NULL, call->as_crawl);
+	assert_true(call->budget == NULL || !call->as_crawl);
 	assert_int_equal(stream, call->silence_s > 0);
 	assert_true(call->method != CONNECTOR_GET || call->body.n == 0);
 	buf_printf(&more, "%s%.*s", methods[call->method],
 	    STR_FMT(call->body));
 	put_auth(call, &more);
-	if (call->as_metadata)
-		buf_put_text(&more, " metadata");
+	put_extras(call, &more);
 	if (stream)
 		buf_printf(&more, " silence=%u", call->silence_s);
 	if (call->not_before.us != 0)
 		buf_printf(&more, " from=%lld",
 		    (long long)wall_s(call->not_before));
 	put_line(d, "call %.*s%s", STR_FMT(call->url), buf_text(&more));
+}
+
+/* Whether the driver would hand on an answer of that status. */
+static bool
+is_known(const struct connector_call *call, int status)
+{
+	bool stream = is_stream(call);
+
+	if (call->as_crawl || (stream && status == 0) || (status == 101 &&
+	    call->expect == CONNECTOR_FRAMES) || status / 100 == 2)
+		return true;
+	for (const int *s = call->statuses; *s != 0; s++)
+		if (*s == status)
+			return true;
+	return false;
 }
 
 /* As the driver of harvests does: what it keeps to itself is none of the
@@ -273,15 +308,14 @@ give_answer(struct driver *d, const struct connector_call *call,
 	struct http_head head;
 	yyjson_doc *doc = yyjson_read(given->body, strlen(given->body),
 	    YYJSON_READ_BIGNUM_AS_RAW);
-	bool fine = given->status / 100 == 2;
-	bool stream = is_stream(call), known = fine ||
-	    (stream && given->status == 0);
+	bool fine = given->status / 100 == 2 || given->status == 101;
+	bool stream = is_stream(call);
+	bool refused = call->as_crawl && given->status == 0;
+	bool bytes = call->expect == CONNECTOR_BYTES && !refused;
 	struct connector_findings f = findings_of(d);
 
-	for (const int *s = call->statuses; *s != 0; s++)
-		known |= *s == given->status;
-	assert_true(known);
-	assert_true(!fine || (doc != NULL) != stream);
+	assert_true(is_known(call, given->status));
+	assert_true(!fine || bytes || (doc != NULL) != stream);
 	buf_printf(&text, "HTTP/1.1 %03d Said\r\n%s\r\n", given->status,
 	    given->fields);
 	assert_int_equal(http_parse_head(buf_str(&text), false,
@@ -289,7 +323,9 @@ give_answer(struct driver *d, const struct connector_call *call,
 	d->again = false;
 	d->order.connector->answer(d->run, call, &(struct connector_answer){
 		.status = given->status, .head = &head,
-		.json = yyjson_doc_get_root(doc),
+		.json = bytes ? NULL : yyjson_doc_get_root(doc),
+		.body = bytes ? str_of(given->body) : STR_NONE,
+		.refused = refused ? str_of(given->body) : STR_NONE,
 		.began = { stream && fine ? began_s * US_PER_S : 0 },
 		.when = { when_s * US_PER_S } }, &f);
 	yyjson_doc_free(doc);
