@@ -211,7 +211,7 @@ struct connector_answer {
 	/* 0: of a stream, or of a call as a crawl, there was none.  101: of
 	 * FRAMES, the WebSocket was open. */
 	int status;
-	const struct http_head *head;
+	const struct http_head *head;        /* NULL: the status is 0 */
 	struct str body;             /* of BYTES, decoded */
 	/* Of a call as a crawl without an answer, why: half a sentence, such as
 	 * "robots.txt forbids it"; else none. */

@@ -191,8 +191,10 @@ give_answer(const struct connector_call *call, struct str text)
 		answer.body = body;
 	else
 		answer.json = yyjson_doc_get_root(doc);
-	if (status == 0)
+	if (status == 0) {
+		answer.head = NULL;
 		answer.refused = STR("robots.txt forbids it");
+	}
 	unsigned again = now.again, ends = now.ends;
 	if (is_answer(call, (int)status, doc)) {
 		now.came += call->expect == CONNECTOR_BYTES ? body.n :

@@ -1,11 +1,13 @@
 #include "engine/connector/connectors.h"
 
 #include "engine/connector/bluesky/bluesky.h"
+#include "engine/connector/feed/feed.h"
 #include "engine/connector/mastodon/mastodon.h"
 
 /* By type. */
 static const struct connector *const connectors[] = {
 	&bluesky_author_feed,
+	&feed_entries,
 	&mastodon_account,
 	&mastodon_hashtag,
 	&mastodon_stream,
