@@ -23,7 +23,7 @@
 #include "tests/platforms/platforms.h"
 
 const struct platform *const platforms[] = { &bluesky_platform,
-	&mastodon_platform, NULL };
+	&feed_platform, &mastodon_platform, NULL };
 
 #define OPTIONS(X)                                                           \
 	X(PORT, "port", 0, "N", NUMBER, 0, 65535, "listen there; 0: any")    \
