@@ -15,9 +15,9 @@
  *
  * The driver paces, makes and retries calls.  What never reaches a connector:
  * an answer of status 429 or 5xx that the call does not name, a transfer that
- * was lost, a redirect, and a 2xx body that is not JSON where JSON is expected.
- * A stream's events come one by one, and its answer when it has ended, however
- * it did.
+ * was lost, a redirect, and a 2xx body that is not JSON where JSON is expected;
+ * all but the last of a call `as_crawl` do.  A stream's events come one by one,
+ * and its answer when it has ended, however it did.
  *
  * Thread: one at a time for each run; the tables are read-only.
  * Source: contracts/connector.md §1, §2.
@@ -141,8 +141,16 @@ enum connector_method {
 
 enum connector_expect {
 	CONNECTOR_JSON,
+	CONNECTOR_BYTES,             /* a body of any kind */
 	CONNECTOR_EVENTS,            /* server-sent events without an end */
-	CONNECTOR_LINES              /* lines without an end */
+	CONNECTOR_LINES,             /* lines without an end */
+	CONNECTOR_FRAMES             /* a WebSocket's messages without an end */
+};
+
+/* A field of a request's head. */
+struct connector_field {
+	const char *name;
+	struct str value;
 };
 
 /*
@@ -177,6 +185,21 @@ struct connector_call {
 	 * failure of the call. */
 	const int *statuses;
 	enum connector_expect expect;
+	/* Of the head, besides the driver's own; the run's, as `url`. */
+	const struct connector_field *fields;
+	size_t fields_n;
+	/*
+	 * Fetched as a crawl fetches a page: robots.txt, the delays of its host
+	 * and a crawl's retries, in place of a budget.  Whatever comes of it is
+	 * an answer: any status, a redirect too, which is not followed, and
+	 * that there is none (`refused`).
+	 */
+	bool as_crawl;
+	/* Of FRAMES, whose URL begins with https, as it is archived: the
+	 * subprotocol that is asked for, or NULL; a text message that is sent
+	 * first, or none.  Pings are the driver's to answer. */
+	const char *protocol;
+	struct str hello;
 	bool as_metadata;            /* archived as a metadata record, since
 	                              * readers of responses cannot read it */
 	unsigned silence_s;          /* of a stream: so long without a byte
@@ -185,8 +208,14 @@ struct connector_call {
 };
 
 struct connector_answer {
-	int status;                  /* 0: of a stream, there was none */
-	const struct http_head *head;
+	/* 0: of a stream, or of a call as a crawl, there was none.  101: of
+	 * FRAMES, the WebSocket was open. */
+	int status;
+	const struct http_head *head;        /* NULL: the status is 0 */
+	struct str body;             /* of BYTES, decoded */
+	/* Of a call as a crawl without an answer, why: half a sentence, such as
+	 * "robots.txt forbids it"; else none. */
+	struct str refused;
 	/* The body, read with YYJSON_READ_BIGNUM_AS_RAW.  NULL: of a stream,
 	 * or it is none and the status is no 2xx. */
 	yyjson_val *json;
@@ -274,7 +303,8 @@ struct connector {
 	    const struct connector_answer *, const struct connector_findings *);
 	/* An event of a stream: its lines as they came, without the empty one
 	 * behind it (event.h); not of those that are comments alone.  Or a
-	 * line, without its end; not of those that are empty.  NULL: the
+	 * line, without its end; not of those that are empty.  Or a text
+	 * message of a WebSocket.  NULL: the
 	 * connector has no streams. */
 	void (*line)(struct connector_run *, const struct connector_call *,
 	    struct str, const struct connector_findings *);

@@ -23,7 +23,7 @@ PRINTF_LIKE(2, 3) static void
 put_line(void *arg, const char *fmt, ...)
 {
 	struct driver *d = arg;
-	char line[2048];
+	char line[20000];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -234,7 +234,27 @@ put_auth(const struct connector_call *call, struct buf *out)
 static bool
 is_stream(const struct connector_call *call)
 {
-	return call->expect != CONNECTOR_JSON;
+	return call->expect != CONNECTOR_JSON &&
+	    call->expect != CONNECTOR_BYTES;
+}
+
+/* How the request differs from a plain one. */
+static void
+put_extras(const struct connector_call *call, struct buf *out)
+{
+	assert_true(call->expect == CONNECTOR_FRAMES ||
+	    (call->protocol == NULL && call->hello.n == 0));
+	if (call->as_crawl)
+		buf_put_text(out, " as a crawl");
+	for (size_t i = 0; i < call->fields_n; i++)
+		buf_printf(out, " [%s: %.*s]", call->fields[i].name,
+		    STR_FMT(call->fields[i].value));
+	if (call->protocol != NULL)
+		buf_printf(out, " protocol=%s", call->protocol);
+	if (call->hello.n > 0)
+		buf_printf(out, " hello=%.*s", STR_FMT(call->hello));
+	if (call->as_metadata)
+		buf_put_text(out, " metadata");
 }
 
 static void
@@ -246,20 +266,35 @@ put_call(struct driver *d, const struct connector_call *call)
 	FREED(buf_free) struct buf more = BUF_INIT;
 	bool stream = is_stream(call);
 
-	assert_non_null(call->statuses);
+	assert_int_equal(call->statuses == NULL, call->as_crawl);
+	assert_true(call->budget == NULL || !call->as_crawl);
 	assert_int_equal(stream, call->silence_s > 0);
 	assert_true(call->method != CONNECTOR_GET || call->body.n == 0);
 	buf_printf(&more, "%s%.*s", methods[call->method],
 	    STR_FMT(call->body));
 	put_auth(call, &more);
-	if (call->as_metadata)
-		buf_put_text(&more, " metadata");
+	put_extras(call, &more);
 	if (stream)
 		buf_printf(&more, " silence=%u", call->silence_s);
 	if (call->not_before.us != 0)
 		buf_printf(&more, " from=%lld",
 		    (long long)wall_s(call->not_before));
 	put_line(d, "call %.*s%s", STR_FMT(call->url), buf_text(&more));
+}
+
+/* Whether the driver would hand on an answer of that status. */
+static bool
+is_known(const struct connector_call *call, int status)
+{
+	bool stream = is_stream(call);
+
+	if (call->as_crawl || (stream && status == 0) || (status == 101 &&
+	    call->expect == CONNECTOR_FRAMES) || status / 100 == 2)
+		return true;
+	for (const int *s = call->statuses; *s != 0; s++)
+		if (*s == status)
+			return true;
+	return false;
 }
 
 /* As the driver of harvests does: what it keeps to itself is none of the
@@ -273,23 +308,26 @@ give_answer(struct driver *d, const struct connector_call *call,
 	struct http_head head;
 	yyjson_doc *doc = yyjson_read(given->body, strlen(given->body),
 	    YYJSON_READ_BIGNUM_AS_RAW);
-	bool fine = given->status / 100 == 2;
-	bool stream = is_stream(call), known = fine ||
-	    (stream && given->status == 0);
+	bool fine = given->status / 100 == 2 || given->status == 101;
+	bool stream = is_stream(call);
+	bool refused = call->as_crawl && given->status == 0;
+	bool bytes = call->expect == CONNECTOR_BYTES && !refused;
 	struct connector_findings f = findings_of(d);
 
-	for (const int *s = call->statuses; *s != 0; s++)
-		known |= *s == given->status;
-	assert_true(known);
-	assert_true(!fine || (doc != NULL) != stream);
-	buf_printf(&text, "HTTP/1.1 %03d Said\r\n%s\r\n", given->status,
-	    given->fields);
+	assert_true(is_known(call, given->status));
+	assert_true(!fine || bytes || (doc != NULL) != stream);
+	/* Without an answer its head is of no interest. */
+	buf_printf(&text, "HTTP/1.1 %d Said\r\n%s\r\n",
+	    given->status == 0 ? 500 : given->status, given->fields);
 	assert_int_equal(http_parse_head(buf_str(&text), false,
 	    HTTP_LIMITS_DEFAULT, &a, &head, NULL), OK);
 	d->again = false;
 	d->order.connector->answer(d->run, call, &(struct connector_answer){
-		.status = given->status, .head = &head,
-		.json = yyjson_doc_get_root(doc),
+		.status = given->status,
+		.head = given->status == 0 ? NULL : &head,
+		.json = bytes ? NULL : yyjson_doc_get_root(doc),
+		.body = bytes ? str_of(given->body) : STR_NONE,
+		.refused = refused ? str_of(given->body) : STR_NONE,
 		.began = { stream && fine ? began_s * US_PER_S : 0 },
 		.when = { when_s * US_PER_S } }, &f);
 	yyjson_doc_free(doc);
@@ -507,4 +545,45 @@ testing_refuse(const char *type, const char *message, const char *code,
 	assert_string_equal(w.text, text);
 	assert_null(d.run);
 	close_order(&d);
+}
+
+/* ---- Checkpoints ------------------------------------------------------- */
+
+static void
+refuse_checkpoint(const struct testing_harvest *h, struct str saved)
+{
+	struct driver d = { .harvest = h };
+	struct why w = WHY_INIT;
+
+	open_order(&d);
+	assert_int_equal(d.order.connector->load(d.run, saved, &w),
+	    ERR_CORRUPT);
+	assert_true(w.text[0] != '\0');
+	close_order(&d);
+}
+
+void
+testing_damage(const char *type, const char *message)
+{
+	const struct testing_harvest h = { type, message, NULL, NULL, 0 };
+	struct driver d = { .harvest = &h };
+	struct buf saved = BUF_INIT;
+
+	open_order(&d);
+	d.order.connector->save(d.run, &saved);
+	assert_int_equal(d.order.connector->load(d.run, buf_str(&saved), NULL),
+	    OK);
+	size_t seeds = MAX(d.order.seeds_n, 1);
+	close_order(&d);
+	for (size_t n = 0; n < saved.n; n++)
+		refuse_checkpoint(&h, str_cut(buf_str(&saved), 0, n));
+	buf_put_char(&saved, 0);
+	refuse_checkpoint(&h, buf_str(&saved));
+	saved.n--;
+	saved.p[2] = (char)seeds;
+	refuse_checkpoint(&h, buf_str(&saved));
+	saved.p[2] = 0;
+	saved.p[1] = 100;
+	refuse_checkpoint(&h, buf_str(&saved));
+	buf_free(&saved);
 }

@@ -1,10 +1,14 @@
 #include "engine/connector/connectors.h"
 
+#include "engine/connector/bluesky/bluesky.h"
+#include "engine/connector/feed/feed.h"
 #include "engine/connector/mastodon/mastodon.h"
 #include "engine/connector/twitter/twitter.h"
 
 /* By type. */
 static const struct connector *const connectors[] = {
+	&bluesky_author_feed,
+	&feed_entries,
 	&mastodon_account,
 	&mastodon_hashtag,
 	&mastodon_stream,

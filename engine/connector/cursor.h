@@ -15,7 +15,7 @@
 
 #include "base/bytes.h"
 
-#define CURSOR_BYTES_MAX 8192u
+#define CURSOR_BYTES_MAX 4096u
 
 /* Zeroed, it is at the beginning of a list. */
 struct cursor {

@@ -41,7 +41,7 @@ pacific_midnight(struct wall now)
 {
 	int64_t s = wall_s(now);
 	int64_t behind = is_summer(s) ? 7 * HOUR : 8 * HOUR;
-	int64_t next = ((s - behind) / DAY + 1) * DAY;
+	int64_t next = (s - behind + DAY) / DAY * DAY;
 
 	behind = is_summer(next + 7 * HOUR) ? 7 * HOUR : 8 * HOUR;
 	return (struct wall){ (next + behind) * US_PER_S };

@@ -7,11 +7,19 @@
 void
 shown_put(struct buf *b, struct str s)
 {
-	size_t n = MIN(s.n, SHOWN_MAX);
+	size_t length;
 
-	while (n > 0 && n < s.n && ((unsigned char)s.p[n] & 0xc0) == 0x80)
-		n--;
-	for (size_t i = 0; i < n; i++)
-		buf_put_char(b, text_has_control(str_cut(s, i, i + 1)) ? ' ' :
-		    s.p[i]);
+	for (size_t i = 0; i < s.n; i += length) {
+		struct str one = str_from(s, i);
+		length = MAX(text_utf8_length(one), 1);
+		if (i + length > SHOWN_MAX)
+			return;
+		one = str_cut(one, 0, length);
+		if (!text_is_utf8(one))
+			buf_put_char(b, '?');
+		else if (text_has_control(one))
+			buf_put_char(b, ' ');
+		else
+			buf_put_str(b, one);
+	}
 }

@@ -8,8 +8,8 @@
 
 #include "base/bytes.h"
 
-/* Append at most the first 200 bytes of a UTF-8 text, in whole characters;
- * control characters become blanks. */
+/* Append at most the first 200 bytes of a text, in whole characters; control
+ * characters become blanks, and bytes that are no UTF-8 question marks. */
 void shown_put(struct buf *, struct str);
 
 #endif
