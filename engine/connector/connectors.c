@@ -1,12 +1,15 @@
 #include "engine/connector/connectors.h"
 
 #include "engine/connector/mastodon/mastodon.h"
+#include "engine/connector/youtube/youtube.h"
 
 /* By type. */
 static const struct connector *const connectors[] = {
 	&mastodon_account,
 	&mastodon_hashtag,
 	&mastodon_stream,
+	&youtube_channel,
+	&youtube_comments,
 };
 
 const struct connector *
