@@ -1,6 +1,7 @@
 #include "engine/connector/connectors.h"
 
 #include "engine/connector/mastodon/mastodon.h"
+#include "engine/connector/tumblr/tumblr.h"
 #include "engine/connector/youtube/youtube.h"
 
 /* By type. */
@@ -8,6 +9,7 @@ static const struct connector *const connectors[] = {
 	&mastodon_account,
 	&mastodon_hashtag,
 	&mastodon_stream,
+	&tumblr_blog_posts,
 	&youtube_channel,
 	&youtube_comments,
 };
