@@ -23,7 +23,7 @@
 #include "tests/platforms/platforms.h"
 
 const struct platform *const platforms[] = { &mastodon_platform,
-	&youtube_platform, NULL };
+	&tumblr_platform, &youtube_platform, NULL };
 
 #define OPTIONS(X)                                                           \
 	X(PORT, "port", 0, "N", NUMBER, 0, 65535, "listen there; 0: any")    \
