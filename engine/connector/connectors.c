@@ -3,7 +3,9 @@
 #include "engine/connector/bluesky/bluesky.h"
 #include "engine/connector/feed/feed.h"
 #include "engine/connector/mastodon/mastodon.h"
+#include "engine/connector/tumblr/tumblr.h"
 #include "engine/connector/twitter/twitter.h"
+#include "engine/connector/youtube/youtube.h"
 
 /* By type. */
 static const struct connector *const connectors[] = {
@@ -12,9 +14,12 @@ static const struct connector *const connectors[] = {
 	&mastodon_account,
 	&mastodon_hashtag,
 	&mastodon_stream,
+	&tumblr_blog_posts,
 	&twitter_academic_search,
 	&twitter_search_2,
 	&twitter_user_timeline_2,
+	&youtube_channel,
+	&youtube_comments,
 };
 
 const struct connector *

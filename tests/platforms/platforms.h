@@ -73,6 +73,30 @@ struct fault {
 	struct str rename, rename_to, suspend;    /* accounts, from now on */
 };
 
+/* ---- What worlds and their JSON have in common (world.c) --------------- */
+
+/* A member that is a text, formatted; of up to 511 bytes. */
+PRINTF_LIKE(3, 4) void json_format(struct buf *, const char *name,
+    const char *fmt, ...);
+/* A phrase of plain text, in one of several scripts. */
+const char *world_phrase(uint64_t *random);
+/* A text of some of them and `big` more bytes as a member. */
+void json_phrases(struct buf *, const char *name, uint64_t look, uint64_t big);
+/* An id of so many letters, digits, "-" and "_"; `out` has room for a NUL. */
+void world_word(uint64_t *random, char *out, size_t n);
+
+/* Of a list's entries those of one page, after what the fault says. */
+struct slice {
+	size_t at, n;                /* from there on, so many */
+	size_t next;                 /* where the next page begins; the number
+	                              * of all entries: nowhere */
+	bool reversed;
+};
+void slice_cut(const struct fault *, size_t all, size_t at, size_t most,
+    struct slice *);
+/* The place in the list of its i-th entry. */
+size_t slice_place(const struct slice *, size_t i);
+
 struct request;
 /* The plan, a JSON list, in place of the one before.  False, and `fault` says
  * why in a sentence. */
@@ -89,6 +113,9 @@ struct budget {
 };
 /* Take one call off the budget of that name: so many in each period. */
 void budget_take(struct str name, uint64_t limit, int64_t period_s,
+    struct budget *);
+/* The same for a period that ends then. */
+void budget_take_until(struct str name, uint64_t limit, int64_t ends_s,
     struct budget *);
 /* All budgets of so many calls in place of their defaults; 0: the defaults. */
 void budget_set(uint64_t limit);
@@ -141,7 +168,7 @@ struct platform {
 };
 extern const struct platform *const platforms[];     /* up to NULL */
 extern const struct platform bluesky_platform, feed_platform,
-    mastodon_platform, twitter_platform;
+    mastodon_platform, tumblr_platform, twitter_platform, youtube_platform;
 
 /* ---- TLS (tls.c) ------------------------------------------------------- */
 
