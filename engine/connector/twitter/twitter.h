@@ -9,6 +9,7 @@
 
 #include "engine/connector/connector.h"
 
+extern const struct connector twitter_search, twitter_user_timeline;
 extern const struct connector twitter_search_2, twitter_academic_search,
     twitter_user_timeline_2;
 

@@ -151,14 +151,19 @@ twitter_skip_user(struct twitter_run *t, const struct connector_findings *f,
 /* ---- Pages ------------------------------------------------------------- */
 
 void
+twitter_pass_tweet(struct twitter_page *p, uint64_t id)
+{
+	if (id != 0)
+		p->oldest = p->oldest == 0 ? id : MIN(p->oldest, id);
+}
+
+void
 twitter_add_tweet(struct twitter_page *p, uint64_t id)
 {
 	p->n++;
-	if (id == 0)
-		return;
-	p->with_id++;
+	p->with_id += id != 0;
 	p->newest = MAX(p->newest, id);
-	p->oldest = p->oldest == 0 ? id : MIN(p->oldest, id);
+	twitter_pass_tweet(p, id);
 }
 
 static void
@@ -217,7 +222,7 @@ go_on(struct twitter_run *t, const struct twitter_page *p,
 {
 	t->run.tries = 0;
 	t->empty = p->n == 0 ? t->empty + 1 : 0;
-	t->oldest = p->with_id > 0 ? p->oldest : t->oldest;
+	t->oldest = p->oldest != 0 ? p->oldest : t->oldest;
 	buf_clear(&t->cursor);
 	buf_put_str(&t->cursor, p->cursor);
 	if (t->empty == TWITTER_EMPTY_PAGES_MAX)
@@ -231,7 +236,7 @@ twitter_leave_page(struct twitter_run *t, const struct twitter_page *p,
     const struct connector_findings *f)
 {
 	/* Pages grow older, or the list leads back. */
-	bool is_older = p->with_id == 0 || t->oldest == 0 ||
+	bool is_older = p->oldest == 0 || t->oldest == 0 ||
 	    p->oldest < t->oldest;
 	bool leads_on = p->cursor.n > 0;
 
