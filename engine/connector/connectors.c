@@ -16,6 +16,8 @@ static const struct connector *const connectors[] = {
 	&mastodon_stream,
 	&tumblr_blog_posts,
 	&twitter_academic_search,
+	&twitter_filter,
+	&twitter_sample,
 	&twitter_search,
 	&twitter_search_2,
 	&twitter_user_timeline,

@@ -9,7 +9,8 @@
 
 #include "engine/connector/connector.h"
 
-extern const struct connector twitter_search, twitter_user_timeline;
+extern const struct connector twitter_search, twitter_user_timeline,
+    twitter_filter, twitter_sample;
 extern const struct connector twitter_search_2, twitter_academic_search,
     twitter_user_timeline_2;
 

@@ -3,11 +3,6 @@
 #include "engine/connector/twitter/twitter_own.h"
 
 #define NAME_BYTES_MAX 512u          /* of an account */
-/* Seconds to wait where too many calls were made. */
-#define WAIT_LEAST_S 10
-#define WAIT_MOST_S 901
-#define WAIT_UNKNOWN_S 60u           /* doubled from time to time */
-#define WAIT_UNKNOWN_MOST_S 900u
 
 static bool
 is_timeline(const struct twitter_run *t)
@@ -253,33 +248,11 @@ twitter_leave_page(struct twitter_run *t, const struct twitter_page *p,
 	}
 }
 
-/* ---- Too many calls ---------------------------------------------------- */
-
-static bool
-read_rate(const struct connector_answer *answer, const char *name,
-    uint64_t *out)
-{
-	return str_to_u64(http_find(answer->head, str_of(name)), out);
-}
-
 void
 twitter_wait(struct twitter_run *t, const struct connector_answer *answer,
     const struct connector_findings *f)
 {
-	uint64_t left, reset_s;
-	int64_t wait_s = WAIT_LEAST_S;
-
-	if (read_rate(answer, "x-rate-limit-remaining", &left) && left > 0)
-		;                    /* one call a second, or the like */
-	else if (read_rate(answer, "x-rate-limit-reset", &reset_s))
-		wait_s += (int64_t)MIN(reset_s, INT32_MAX) -
-		    wall_s(answer->when);
-	else
-		wait_s = MIN(WAIT_UNKNOWN_S << MIN(t->waits, 4),
-		    WAIT_UNKNOWN_MOST_S);
-	t->waits++;
-	seed_run_wait(&t->run, f, (unsigned)MIN(MAX(wait_s, WAIT_LEAST_S),
-	    WAIT_MOST_S));
+	seed_run_wait(&t->run, f, twitter_wait_s(answer, t->waits++));
 }
 
 /* ---- What is saved ----------------------------------------------------- */
