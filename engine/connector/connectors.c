@@ -17,6 +17,7 @@ static const struct connector *const connectors[] = {
 	&tumblr_blog_posts,
 	&twitter_academic_search,
 	&twitter_filter,
+	&twitter_filter_stream,
 	&twitter_sample,
 	&twitter_search,
 	&twitter_search_2,
