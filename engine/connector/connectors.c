@@ -10,6 +10,7 @@
 /* By type. */
 static const struct connector *const connectors[] = {
 	&bluesky_author_feed,
+	&bluesky_jetstream,
 	&feed_entries,
 	&mastodon_account,
 	&mastodon_hashtag,
