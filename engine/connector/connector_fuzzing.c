@@ -163,8 +163,10 @@ is_answer(const struct connector_call *call, int status, const yyjson_doc *doc)
 		return true;
 	if (call->expect == CONNECTOR_FRAMES && (status == 0 || status == 101))
 		return true;
+	if (call->expect == CONNECTOR_LINES && status == 0)
+		return true;
 	if (status >= 200 && status < 300)
-		return doc != NULL;
+		return doc != NULL || call->expect == CONNECTOR_LINES;
 	for (const int *s = call->statuses; *s != 0; s++)
 		if (*s == status)
 			return true;
@@ -199,6 +201,10 @@ give_answer(const struct connector_call *call, struct str text)
 		answer.refused = STR("robots.txt forbids it");
 	if (status == 101)
 		answer.began = answer.when;
+	if (call->expect == CONNECTOR_LINES && status / 100 == 2) {
+		answer.began = answer.when;
+		answer.json = NULL;
+	}
 	unsigned again = now.again, ends = now.ends;
 	if (is_answer(call, (int)status, doc)) {
 		now.came += call->expect == CONNECTOR_BYTES ? body.n :
@@ -225,7 +231,8 @@ drive(struct str rest)
 		size_t at = str_find(rest, STR("\n--\n"));
 		struct str text = str_cut(rest, 0, at);
 		rest = str_from(rest, at + 4);
-		if (call.expect == CONNECTOR_FRAMES &&
+		if ((call.expect == CONNECTOR_FRAMES ||
+		    call.expect == CONNECTOR_LINES) &&
 		    str_take_char(&text, 'F')) {
 			now.came++;
 			now.order.connector->line(now.run, &call, text,
