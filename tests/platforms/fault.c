@@ -70,6 +70,17 @@ read_rename(yyjson_val *v, struct fault *f)
 }
 
 static bool
+read_stream(yyjson_val *v, struct fault *f)
+{
+	static const struct word notices[] = { { "limit", NOTICE_LIMIT },
+		{ "delete", NOTICE_DELETE },
+		{ "disconnect", NOTICE_DISCONNECT }, { NULL, 0 } };
+
+	f->silent = str_eq(json_text(v), STR("silence"));
+	return f->silent || read_word(v, notices, (int *)&f->notice);
+}
+
+static bool
 read_fault(struct str key, yyjson_val *v, struct fault *f)
 {
 	uint64_t n = 0;
@@ -102,7 +113,7 @@ read_fault(struct str key, yyjson_val *v, struct fault *f)
 	if (str_eq(key, STR("big")))
 		return f->big = n, number && n <= 64u << 20;
 	if (str_eq(key, STR("stream")))
-		return f->silent = str_eq(json_text(v), STR("silence"));
+		return read_stream(v, f);
 	if (str_eq(key, STR("credential")))
 		return f->expire = str_eq(json_text(v), STR("expires"));
 	if (str_eq(key, STR("rename")))

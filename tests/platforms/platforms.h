@@ -49,6 +49,8 @@ enum fault_close { CLOSE_NOT, CLOSE_BEFORE, CLOSE_HEAD, CLOSE_BODY };
 enum fault_body { BODY_FINE, BODY_HTML, BODY_PRETTY, BODY_UTF8, BODY_EMPTY };
 enum fault_page { PAGE_FINE, PAGE_DUPLICATE, PAGE_OVERLAP, PAGE_REORDERED,
 	PAGE_EMPTY, PAGE_LOOP };
+enum fault_notice { NOTICE_NONE, NOTICE_LIMIT, NOTICE_DELETE,
+	NOTICE_DISCONNECT };
 enum fault_date { DATE_NONE, DATE_IN, DATE_TEXT };
 
 /* What goes wrong with one request; zeroed: nothing. */
@@ -69,6 +71,7 @@ struct fault {
 	enum fault_page page;
 	uint64_t big;                /* bytes of the first item */
 	bool silent;                 /* a stream sends nothing more */
+	enum fault_notice notice;    /* a stream sends it first */
 	bool expire;                 /* the credential, from now on */
 	struct str rename, rename_to, suspend;    /* accounts, from now on */
 };
@@ -142,6 +145,9 @@ struct request {
 	size_t stream_at;
 	unsigned stream_arg;         /* the platform's */
 	const char *heartbeat;       /* what it sends when there is nothing */
+	bool stream_packs;           /* it is gzip for those who take it */
+	bool stream_over;            /* it ends after what it has sent */
+	void (*stream_end)(struct request *);    /* or NULL */
 };
 
 /* The next segment of a path, decoded; false: there is none. */
@@ -182,6 +188,8 @@ struct tls *tls_accept(int fd);      /* NULL: no handshake; fd is closed */
 /* Bytes read, 0 at the end or when nothing has come for a minute. */
 size_t tls_read(struct tls *, char *, size_t n);
 bool tls_write(struct tls *, struct str);
+/* Whether the client has sent something, or has left. */
+bool tls_has_input(struct tls *);
 void tls_close(struct tls *, bool in_order);     /* or as if cut */
 
 /* Serve one connection until it ends. */

@@ -6,6 +6,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #undef ERR_STATE
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -127,6 +128,14 @@ tls_write(struct tls *t, struct str s)
 		s = str_from(s, (size_t)n);
 	}
 	return true;
+}
+
+bool
+tls_has_input(struct tls *t)
+{
+	struct pollfd p = { .fd = t->fd, .events = POLLIN };
+
+	return SSL_pending(t->ssl) > 0 || poll(&p, 1, 0) > 0;
 }
 
 void
