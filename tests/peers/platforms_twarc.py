@@ -185,10 +185,11 @@ class Listener(threading.Thread):
         super().__init__(daemon=True)
         self.found, self.event = [], threading.Event()
         self.stream = stream(event=self.event, **more)
+        before = len(sim.log())
         self.start()
         # It has begun when the simulator has logged it.
-        wait_until(lambda: "stream" in sim.log()[-1]["path"] or
-                   "statuses/" in sim.log()[-1]["path"])
+        wait_until(lambda: any(x["status"] == 200 for x in
+                               sim.log()[before:]))
 
     def run(self):
         for x in self.stream:

@@ -148,7 +148,7 @@ refusals_end_the_run(void **state)
 {
 	(void)state;
 	SAMPLED(SAMPLE "\nfail harvest_Unauthorized: Twitter refuses the stream"
-	    ": 401\n", STATUS(401), TWEET, LOST);
+	    ": 401\n", STATUS(401));
 	SAMPLED(SAMPLE "\nfail unknown_error: Twitter refuses the stream: 406, "
 	    "Parameter track item too long\n", ANSWER(0, 406,
 	    "{\"errors\":[{\"code\":1,\"message\":\"Parameter track item too "
