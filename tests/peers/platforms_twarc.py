@@ -21,7 +21,7 @@ from twarc import Twarc, Twarc2
 from twarc.expansions import flatten
 
 HOST = "api.twitter.com"
-sim = Platforms("--items", "400")
+sim = Platforms("--items", "1500")
 os.environ["REQUESTS_CA_BUNDLE"] = sim.ca
 connect_to = socket.getaddrinfo
 

@@ -215,15 +215,28 @@ static void
 go_on(struct twitter_run *t, const struct twitter_page *p,
     const struct connector_findings *f)
 {
-	t->run.tries = 0;
 	t->empty = p->n == 0 ? t->empty + 1 : 0;
-	t->oldest = p->oldest != 0 ? p->oldest : t->oldest;
 	buf_clear(&t->cursor);
 	buf_put_str(&t->cursor, p->cursor);
 	if (t->empty == TWITTER_EMPTY_PAGES_MAX)
 		seed_run_fail(&t->run, f, "unknown_error", " sent %u pages in "
 		    "a row without tweets, and each leads to another",
 		    t->empty);
+}
+
+/* A page that has come before, or leads to itself: it may lead on by another
+ * cursor, or when it is asked for again. */
+static void
+go_round(struct twitter_run *t, const struct twitter_page *p,
+    const struct connector_findings *f)
+{
+	if (str_eq(p->cursor, buf_str(&t->cursor)) ||
+	    t->run.tries == SEED_RUN_TRIES_MAX) {
+		seed_run_again(&t->run, f, "a page that leads nowhere");
+		return;
+	}
+	t->run.tries++;
+	go_on(t, p, f);
 }
 
 void
@@ -236,13 +249,18 @@ twitter_leave_page(struct twitter_run *t, const struct twitter_page *p,
 	bool leads_on = p->cursor.n > 0;
 
 	count_page(t, p, f);
-	if (leads_on && (!is_older || str_eq(p->cursor, buf_str(&t->cursor))))
-		seed_run_again(&t->run, f, "a page that leads nowhere");
-	else if (is_long_enough(t, f))
+	if (leads_on && (!is_older ||
+	    str_eq(p->cursor, buf_str(&t->cursor)))) {
+		go_round(t, p, f);
 		return;
-	else if (leads_on)
+	}
+	if (is_long_enough(t, f))
+		return;
+	t->run.tries = 0;
+	t->oldest = p->oldest != 0 ? p->oldest : t->oldest;
+	if (leads_on) {
 		go_on(t, p, f);
-	else {
+	} else {
 		end_list(t, f);
 		seed_run_leave(&t->run, f);
 	}
