@@ -146,16 +146,18 @@ static void
 state_that_is_too_old_is_left_out(void **state)
 {
 	static const struct testing_answer answers[] = { INVALID("since_id"),
-		PAGE(TWEET("90")), };
+		PAGE(TWEET("90")), EMPTY };
 	const struct testing_harvest h = { .type = "twitter_search_2",
-		.message = "{" CATS INCREMENTAL "," BEARER "}", .state = left,
-		.answers = answers, .answers_n = 2 };
+		.message = "{\"seeds\":[{\"id\":\"s1\",\"token\":\"cats\"},{"
+		"\"token\":\"cats\"}]" INCREMENTAL "," BEARER "}",
+		.state = left, .answers = answers, .answers_n = 3 };
 
 	(void)state;
 	testing_expect(&h, RECENT("&since_id=41")
 	    "warning partial_posts seed=s1: search cats: tweets since the last "
 	    "run may be missing, as it was too long ago\n"
-	    RECENT("") COUNT("1") STATE("cats", "90") "done\n");
+	    RECENT("") COUNT("1") STATE("cats", "90")
+	    RECENT("&since_id=41") "done\n");
 }
 
 static void

@@ -189,7 +189,7 @@ read_rules(struct run *r, yyjson_val *list)
 
 	buf_clear(&r->ids);
 	for (size_t k = 0; k < o->seeds_n; k++)
-		r->missing[k] = !r->refused[k];
+		r->missing[k] = true;
 	yyjson_arr_foreach(list, i, n, rule) {
 		struct str id = json_text(yyjson_obj_get(rule, "id"));
 		size_t seed = find_seed(o, json_text(yyjson_obj_get(rule,

@@ -141,6 +141,13 @@ restarts_begin_at_once(void **state)
 	    TWEET, RESTART, TWEET, END, RESTART, TWEET, END);
 	SAMPLED(SAMPLE "\n" SAMPLE " from=61\n" SAMPLE " from=61\n"
 	    SAMPLE " from=123\n", STATUS(420), RESTART, STATUS(420));
+	SAMPLED(SAMPLE "\n" COUNT SAMPLE " from=3\n" SAMPLE " from=63\n" COUNT
+	    SAMPLE " from=63\n" COUNT SAMPLE " from=8\n",
+	    TWEET, END, STATUS(420), TWEET, RESTART, TWEET, END);
+	/* Nor do failures count that were before its last line. */
+	SAMPLED(SAMPLE "\n" SAMPLE " from=2\n" SAMPLE " from=4\n"
+	    SAMPLE " from=6\n" SAMPLE " from=8\n" COUNT SAMPLE " from=8\n"
+	    SAMPLE " from=8\n", LOST, LOST, LOST, LOST, TWEET, RESTART, LOST);
 }
 
 static void
@@ -148,7 +155,7 @@ refusals_end_the_run(void **state)
 {
 	(void)state;
 	SAMPLED(SAMPLE "\nfail harvest_Unauthorized: Twitter refuses the stream"
-	    ": 401\n", STATUS(401));
+	    ": 401\n", STATUS(401), RESTART);
 	SAMPLED(SAMPLE "\nfail unknown_error: Twitter refuses the stream: 406, "
 	    "Parameter track item too long\n", ANSWER(0, 406,
 	    "{\"errors\":[{\"code\":1,\"message\":\"Parameter track item too "
@@ -276,6 +283,11 @@ rules_may_be_wrong(void **state)
 	    "\"title\":\"Invalid Rule\"}],\"title\":\"Invalid Rule\"}"),
 	    ANSWER(ADD, 201, "{\"errors\":[{\"title\":\"DuplicateRule\"}],"
 	    "\"meta\":{}}"));
+	FILTERED("\"seeds\":[{\"token\":\"cat\"}]," BEARER, ASK_RULES
+	    ADDS("cat", "cat") "warning token_unknown_error seed=: rule cat is "
+	    "refused: 400\nskip \n"
+	    "fail unknown_error: Twitter takes none of the rules\n",
+	    NO_RULES, ANSWER(ADD, 400, "{}"));
 }
 
 static void
