@@ -356,14 +356,28 @@ send_body(struct tls *t, const struct fault *f, struct str body)
 	return tls_write(t, str_from(body, first.n));
 }
 
+void
+serve_news(struct request *r, struct buf *out)
+{
+	pthread_mutex_lock(&lock);
+	r->stream(r, out);
+	pthread_mutex_unlock(&lock);
+}
+
+void
+serve_message(struct request *r, struct str message)
+{
+	pthread_mutex_lock(&lock);
+	r->message(r, message);
+	pthread_mutex_unlock(&lock);
+}
+
 /* What there is to send of a stream, after so long without anything. */
 static void
 take_news(struct request *r, int64_t quiet_ms, struct buf *news)
 {
 	buf_clear(news);
-	pthread_mutex_lock(&lock);
-	r->stream(r, news);
-	pthread_mutex_unlock(&lock);
+	serve_news(r, news);
 	if (news->n == 0 && quiet_ms % HEARTBEAT_MS == 0)
 		buf_put_text(news, r->heartbeat);
 }
@@ -447,6 +461,10 @@ send_answer(struct tls *t, struct request *r)
 	FREED(buf_free) struct buf head = BUF_INIT;
 	const struct fault *f = &r->fault;
 
+	if (r->socket) {
+		socket_serve(t, r);
+		return false;
+	}
 	if (r->stream != NULL) {
 		send_stream(t, r);
 		return false;
