@@ -1,11 +1,14 @@
 #include "engine/connector/connectors.h"
 
+#include "engine/connector/flickr/flickr.h"
 #include "engine/connector/mastodon/mastodon.h"
 #include "engine/connector/tumblr/tumblr.h"
 #include "engine/connector/youtube/youtube.h"
 
 /* By type. */
 static const struct connector *const connectors[] = {
+	&flickr_photo,
+	&flickr_user,
 	&mastodon_account,
 	&mastodon_hashtag,
 	&mastodon_stream,
