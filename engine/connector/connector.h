@@ -15,9 +15,9 @@
  *
  * The driver paces, makes and retries calls.  What never reaches a connector:
  * an answer of status 429 or 5xx that the call does not name, a transfer that
- * was lost, a redirect, and a 2xx body that is not JSON where JSON is expected.
- * A stream's events come one by one, and its answer when it has ended, however
- * it did.
+ * was lost, a redirect, and a 2xx body that is not JSON where JSON is expected;
+ * all but the last of a call `as_crawl` do.  A stream's events come one by one,
+ * and its answer when it has ended, however it did.
  *
  * Thread: one at a time for each run; the tables are read-only.
  * Source: contracts/connector.md §1, §2.
@@ -123,12 +123,35 @@ enum connector_auth {
 	CONNECTOR_QUERY,
 	/* OAuth 1.0a in the header (RFC 5849 §3.5.1), signed with the
 	 * consumer's key `secret` and its secret `consumer_secret` alone. */
-	CONNECTOR_OAUTH1_CONSUMER
+	CONNECTOR_OAUTH1_CONSUMER,
+	/* The same with a user's token, `token` and `token_secret`, too. */
+	CONNECTOR_OAUTH1,
+	/* Authorization: Bearer, with a token of the application that the
+	 * driver fetches from `token_url` (RFC 6749 §4.4.2): a form with
+	 * grant_type=client_credentials, and `secret` and `consumer_secret` as
+	 * Basic.  That request is neither archived nor shown to a connector;
+	 * when no token is given, its status, without JSON, is the call's. */
+	CONNECTOR_APP_BEARER
+};
+
+enum connector_method {
+	CONNECTOR_GET,
+	CONNECTOR_POST_FORM,         /* application/x-www-form-urlencoded */
+	CONNECTOR_POST_JSON          /* application/json */
 };
 
 enum connector_expect {
 	CONNECTOR_JSON,
-	CONNECTOR_EVENTS             /* server-sent events without an end */
+	CONNECTOR_BYTES,             /* a body of any kind */
+	CONNECTOR_EVENTS,            /* server-sent events without an end */
+	CONNECTOR_LINES,             /* lines without an end */
+	CONNECTOR_FRAMES             /* a WebSocket's messages without an end */
+};
+
+/* A field of a request's head. */
+struct connector_field {
+	const char *name;
+	struct str value;
 };
 
 /*
@@ -144,14 +167,17 @@ struct connector_rate {
 	                              * machine asks */
 };
 
-/* A GET request. */
 struct connector_call {
+	enum connector_method method;
 	struct str url;              /* the run's, until its answer */
+	struct str body;             /* of a POST; the run's, too */
 	unsigned mark;               /* the connector's own, of several calls */
 	enum connector_auth auth;
 	const char *secret;          /* the credential's key that it takes */
 	const char *secret_name;     /* of QUERY */
-	const char *consumer_secret; /* of OAUTH1_CONSUMER */
+	const char *consumer_secret; /* of OAUTH1_..., APP_BEARER */
+	const char *token, *token_secret;        /* of OAUTH1 */
+	const char *token_url;       /* of APP_BEARER */
 	const char *budget;          /* calls of the same name share a rate */
 	unsigned cost;               /* its units of the budget; 0: one */
 	const struct connector_rate *rates;      /* of the budget; NULL: headers
@@ -160,6 +186,21 @@ struct connector_call {
 	 * failure of the call. */
 	const int *statuses;
 	enum connector_expect expect;
+	/* Of the head, besides the driver's own; the run's, as `url`. */
+	const struct connector_field *fields;
+	size_t fields_n;
+	/*
+	 * Fetched as a crawl fetches a page: robots.txt, the delays of its host
+	 * and a crawl's retries, in place of a budget.  Whatever comes of it is
+	 * an answer: any status, a redirect too, which is not followed, and
+	 * that there is none (`refused`).
+	 */
+	bool as_crawl;
+	/* Of FRAMES, whose URL begins with https, as it is archived: the
+	 * subprotocol that is asked for, or NULL; a text message that is sent
+	 * first, or none.  Pings are the driver's to answer. */
+	const char *protocol;
+	struct str hello;
 	bool as_metadata;            /* archived as a metadata record, since
 	                              * readers of responses cannot read it */
 	unsigned silence_s;          /* of a stream: so long without a byte
@@ -168,12 +209,20 @@ struct connector_call {
 };
 
 struct connector_answer {
+	/* 0: of a stream, or of a call as a crawl, there was none.  101: of
+	 * FRAMES, the WebSocket was open. */
 	int status;
-	const struct http_head *head;
+	const struct http_head *head;        /* NULL: the status is 0 */
+	struct str body;             /* of BYTES, decoded */
+	/* Of a call as a crawl without an answer, why: half a sentence, such as
+	 * "robots.txt forbids it"; else none. */
+	struct str refused;
 	/* The body, read with YYJSON_READ_BIGNUM_AS_RAW.  NULL: of a stream,
 	 * or it is none and the status is no 2xx. */
 	yyjson_val *json;
 	struct wall when;            /* it came, or the stream ended */
+	struct wall began;           /* of a stream: its head came; us 0: it
+	                              * has not */
 };
 
 /* ---- What an answer says ----------------------------------------------- */
@@ -233,7 +282,10 @@ struct connector {
 	enum connector_kind kind;
 	const struct connector_param *params;
 	struct connector_seeds seeds;
+	bool state_is_number;        /* in state.json; else a text */
 	const struct connector_key *credential;
+	const char *key_instead;     /* one of them, with which none of the
+	                              * others is needed; or NULL */
 	/* Where secrets may go, up to NULL; "{KEY}" stands for the host of the
 	 * URL that the credential has under that key, "*." in front for the
 	 * hosts below it. */
@@ -251,7 +303,9 @@ struct connector {
 	void (*answer)(struct connector_run *, const struct connector_call *,
 	    const struct connector_answer *, const struct connector_findings *);
 	/* An event of a stream: its lines as they came, without the empty one
-	 * behind it (event.h); not of those that are comments alone.  NULL: the
+	 * behind it (event.h); not of those that are comments alone.  Or a
+	 * line, without its end; not of those that are empty.  Or a text
+	 * message of a WebSocket.  NULL: the
 	 * connector has no streams. */
 	void (*line)(struct connector_run *, const struct connector_call *,
 	    struct str, const struct connector_findings *);

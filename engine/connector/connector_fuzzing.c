@@ -159,6 +159,8 @@ load_anew(void)
 static bool
 is_answer(const struct connector_call *call, int status, const yyjson_doc *doc)
 {
+	if (call->as_crawl)
+		return true;
 	if (status >= 200 && status < 300)
 		return doc != NULL;
 	for (const int *s = call->statuses; *s != 0; s++)
@@ -184,11 +186,19 @@ give_answer(const struct connector_call *call, struct str text)
 	yyjson_doc *doc = yyjson_read(body.p, body.n,
 	    YYJSON_READ_BIGNUM_AS_RAW);
 	struct connector_answer answer = { .status = (int)status,
-		.head = &head, .json = yyjson_doc_get_root(doc),
-		.when = { ++now.answers * 7000 * US_PER_S } };
+		.head = &head, .when = { ++now.answers * 7000 * US_PER_S } };
+	if (call->expect == CONNECTOR_BYTES)
+		answer.body = body;
+	else
+		answer.json = yyjson_doc_get_root(doc);
+	if (status == 0) {
+		answer.head = NULL;
+		answer.refused = STR("robots.txt forbids it");
+	}
 	unsigned again = now.again, ends = now.ends;
 	if (is_answer(call, (int)status, doc)) {
-		now.came += doc == NULL ? 0 : yyjson_doc_get_val_count(doc);
+		now.came += call->expect == CONNECTOR_BYTES ? body.n :
+		    doc == NULL ? 0 : yyjson_doc_get_val_count(doc);
 		now.order.connector->answer(now.run, call, &answer, &findings);
 		CHECK(now.again + now.ends <= again + ends + 1);
 		CHECK(now.counted <= now.came);

@@ -258,7 +258,10 @@ read_key(struct reading *r, const struct connector_key *key,
 	    &value);
 	if (e != OK)
 		return e;
-	if (value.n == 0 && key->needed) {
+	const char *instead = r->connector->key_instead;
+	bool needed = key->needed && (instead == NULL ||
+	    json_is_absent(yyjson_obj_get(credentials, instead)));
+	if (value.n == 0 && needed) {
 		*r->code = "credentials_missing";
 		return why_field(r->w, ERR_INPUT, field, "it is missing");
 	}

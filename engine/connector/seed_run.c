@@ -28,6 +28,8 @@ seed_run_name(const struct seed_run *r)
 {
 	const struct connector_seed *s = seed_run_seed(r);
 
+	if (s != NULL && s->fields != NULL && r->kind->name_field != NULL)
+		return connector_param_text(s->fields, r->kind->name_field);
 	return s == NULL ? STR_NONE : s->uid.n > 0 ? s->uid : s->token;
 }
 

@@ -29,6 +29,9 @@ struct seed_run_kind {
 	const char *service;         /* "Tumblr"; in messages */
 	const char *seed;            /* "blog" */
 	const char *items;           /* "posts" */
+	/* The field of a token that is an object by which people know the seed;
+	 * NULL: tokens are none. */
+	const char *name_field;
 	unsigned steps_n;            /* steps are below that */
 	size_t bytes;                /* of the platform's struct */
 	/* What the order has wrong beside its rows; NULL: nothing.  It may
@@ -88,7 +91,8 @@ void seed_run_close(struct connector_run **);
 
 /* ---- For platforms ----------------------------------------------------- */
 
-/* The seed at hand; NULL: the order has none.  And its uid, else its token. */
+/* The seed at hand; NULL: the order has none.  And its uid, else its token or
+ * the field of it. */
 const struct connector_seed *seed_run_seed(const struct seed_run *);
 struct str seed_run_name(const struct seed_run *);
 /* Some of a text from outside, whole characters, on one line. */

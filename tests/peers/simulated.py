@@ -101,9 +101,10 @@ class Platforms:
         return c
 
     def ask(self, host, path, token=None, method="GET", body=None, gzip=True,
-            seconds=20):
-        """One answer on a connection of its own."""
-        fields = {"Accept-Encoding": "gzip" if gzip else "identity"}
+            seconds=20, **more):
+        """One answer on a connection of its own; `more` are fields."""
+        fields = {"Accept-Encoding": "gzip" if gzip else "identity",
+                  **{k.replace("_", "-"): v for k, v in more.items()}}
         if token is not None:
             fields["Authorization"] = "Bearer " + token
         c = self.client(host, seconds)

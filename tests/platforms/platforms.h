@@ -167,8 +167,8 @@ struct platform {
 	    char sentence[static 200]);
 };
 extern const struct platform *const platforms[];     /* up to NULL */
-extern const struct platform mastodon_platform, tumblr_platform;
-extern const struct platform youtube_platform;
+extern const struct platform bluesky_platform, feed_platform,
+    mastodon_platform, tumblr_platform, twitter_platform, youtube_platform;
 
 /* ---- TLS (tls.c) ------------------------------------------------------- */
 

@@ -219,8 +219,10 @@ print_pretty(struct buf *out)
 {
 	yyjson_doc *doc = yyjson_read(out->p, out->n, 0);
 	size_t n;
-	char *text = yyjson_write(doc, YYJSON_WRITE_PRETTY, &n);
 
+	if (doc == NULL)
+		return;
+	char *text = yyjson_write(doc, YYJSON_WRITE_PRETTY, &n);
 	buf_clear(out);
 	buf_put(out, text, n);
 	free(text);
@@ -304,9 +306,11 @@ reason_of(int status)
 static void
 finish_answer(struct request *r, struct buf *head)
 {
-	bool gzip = head_lists(&r->head, STR("Accept-Encoding"), STR("gzip"));
-	bool chunked = r->fault.chunked ||
-	    (r->n % 2 == 0 && r->fault.length == 0);
+	bool bodiless = r->status == 304;
+	bool gzip = !bodiless && head_lists(&r->head, STR("Accept-Encoding"),
+	    STR("gzip"));
+	bool chunked = !bodiless && (r->fault.chunked ||
+	    (r->n % 2 == 0 && r->fault.length == 0));
 
 	spoil_body(r);
 	buf_printf(head, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\n", r->status,
