@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "engine/connector/flickr/flickr_own.h"
 #include "engine/connector/items.h"
+#include "engine/connector/shown.h"
 #include "engine/connector/url_text.h"
 
 #define NAME_BYTES_MAX 512u
@@ -290,7 +291,7 @@ answer_failure(struct flickr_run *x, yyjson_val *json,
 	int64_t code = (int64_t)number_at(json, "code");
 
 	buf_printf(&text, "%lld, ", (long long)code);
-	seed_run_put_shown(&text, json_text(yyjson_obj_get(json,
+	shown_put(&text, json_text(yyjson_obj_get(json,
 	    "message")));
 	if ((code >= CODE_LOGIN_FIRST && code <= CODE_LOGIN_LAST) ||
 	    code == CODE_KEY)
