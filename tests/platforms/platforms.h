@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "base/time.h"
+#include "wire/oauth1.h"
 #include "wire/web/head.h"
 
 /* ---- Numbers that are the same for the same seed ----------------------- */
@@ -152,6 +153,10 @@ uint64_t request_number(struct request *, const char *name,
     uint64_t otherwise);
 /* The token of "Authorization: Bearer", or STR_NONE. */
 struct str request_bearer(struct request *);
+
+/* Whether a request is signed by OAuth 1.0a with these keys, and was not seen
+ * before (oauth.c). */
+bool oauth_is_signed(struct request *, const struct oauth1_keys *);
 
 /* ---- Platforms --------------------------------------------------------- */
 
