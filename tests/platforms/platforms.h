@@ -173,7 +173,8 @@ struct platform {
 };
 extern const struct platform *const platforms[];     /* up to NULL */
 extern const struct platform bluesky_platform, feed_platform,
-    mastodon_platform, tumblr_platform, twitter_platform, youtube_platform;
+    flickr_platform, mastodon_platform, tumblr_platform, twitter_platform,
+    youtube_platform;
 
 /* ---- TLS (tls.c) ------------------------------------------------------- */
 
