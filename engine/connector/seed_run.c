@@ -45,9 +45,12 @@ seed_run_is_word(struct str s, size_t n)
 static void
 put_seed(struct buf *b, const struct seed_run *r)
 {
+	struct str name = seed_run_name(r);
+
 	buf_put_text(b, r->kind->seed);
-	buf_put_char(b, ' ');
-	shown_put(b, seed_run_name(r));
+	if (name.n > 0)
+		buf_put_char(b, ' ');
+	shown_put(b, name);
 }
 
 static void

@@ -382,6 +382,6 @@ const struct connector tumblr_blog_posts = {
 	.kind = CONNECTOR_BATCH, .params = params,
 	.seeds = { 1, SIZE_MAX, NULL,
 	    "name of the blog, or its domain, a.example", NULL },
-	.credential = credential, .hosts = hosts,
+	.state_is_number = true, .credential = credential, .hosts = hosts,
 	.open = open_posts, SEED_RUN_FUNCTIONS
 };
