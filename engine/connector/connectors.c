@@ -6,6 +6,7 @@
 #include "engine/connector/mastodon/mastodon.h"
 #include "engine/connector/tumblr/tumblr.h"
 #include "engine/connector/twitter/twitter.h"
+#include "engine/connector/weibo/weibo.h"
 #include "engine/connector/youtube/youtube.h"
 
 /* By type. */
@@ -21,6 +22,8 @@ static const struct connector *const connectors[] = {
 	&twitter_academic_search,
 	&twitter_search_2,
 	&twitter_user_timeline_2,
+	&weibo_search,
+	&weibo_timeline,
 	&youtube_channel,
 	&youtube_comments,
 };
