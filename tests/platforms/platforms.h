@@ -174,7 +174,7 @@ struct platform {
 extern const struct platform *const platforms[];     /* up to NULL */
 extern const struct platform bluesky_platform, feed_platform,
     flickr_platform, mastodon_platform, tumblr_platform, twitter_platform,
-    youtube_platform;
+    weibo_platform, youtube_platform;
 
 /* ---- TLS (tls.c) ------------------------------------------------------- */
 
