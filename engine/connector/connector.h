@@ -57,7 +57,8 @@ struct connector_param {
 	int64_t least, most;         /* of an INT */
 	const char *words;           /* of a CHOICE, "this that" */
 	const char *help;            /* one line, without a full stop; the
-	                              * default of a BOOL is false */
+	                              * default of a BOOL is false, unless it
+	                              * says otherwise */
 };
 
 /* How many seeds a type takes, and what they are. */

@@ -2,9 +2,11 @@
 
 #include "engine/connector/bluesky/bluesky.h"
 #include "engine/connector/feed/feed.h"
+#include "engine/connector/flickr/flickr.h"
 #include "engine/connector/mastodon/mastodon.h"
 #include "engine/connector/tumblr/tumblr.h"
 #include "engine/connector/twitter/twitter.h"
+#include "engine/connector/weibo/weibo.h"
 #include "engine/connector/youtube/youtube.h"
 
 /* By type. */
@@ -12,6 +14,8 @@ static const struct connector *const connectors[] = {
 	&bluesky_author_feed,
 	&bluesky_jetstream,
 	&feed_entries,
+	&flickr_photo,
+	&flickr_user,
 	&mastodon_account,
 	&mastodon_hashtag,
 	&mastodon_stream,
@@ -24,6 +28,8 @@ static const struct connector *const connectors[] = {
 	&twitter_search_2,
 	&twitter_user_timeline,
 	&twitter_user_timeline_2,
+	&weibo_search,
+	&weibo_timeline,
 	&youtube_channel,
 	&youtube_comments,
 };

@@ -2,9 +2,8 @@
 
 #include <stdarg.h>
 
-#include "base/text.h"
+#include "engine/connector/shown.h"
 
-#define SHOWN_MAX 200u       /* bytes of a text from outside in a message */
 #define SAVED_VERSION 1
 
 static size_t
@@ -33,18 +32,6 @@ seed_run_name(const struct seed_run *r)
 	return s == NULL ? STR_NONE : s->uid.n > 0 ? s->uid : s->token;
 }
 
-void
-seed_run_put_shown(struct buf *b, struct str s)
-{
-	size_t n = MIN(s.n, SHOWN_MAX);
-
-	while (n > 0 && n < s.n && ((unsigned char)s.p[n] & 0xc0) == 0x80)
-		n--;
-	for (size_t i = 0; i < n; i++)
-		buf_put_char(b, text_has_control(str_cut(s, i, i + 1)) ? ' ' :
-		    s.p[i]);
-}
-
 bool
 seed_run_is_word(struct str s, size_t n)
 {
@@ -58,9 +45,12 @@ seed_run_is_word(struct str s, size_t n)
 static void
 put_seed(struct buf *b, const struct seed_run *r)
 {
+	struct str name = seed_run_name(r);
+
 	buf_put_text(b, r->kind->seed);
-	buf_put_char(b, ' ');
-	seed_run_put_shown(b, seed_run_name(r));
+	if (name.n > 0)
+		buf_put_char(b, ' ');
+	shown_put(b, name);
 }
 
 static void

@@ -95,8 +95,6 @@ void seed_run_close(struct connector_run **);
  * the field of it. */
 const struct connector_seed *seed_run_seed(const struct seed_run *);
 struct str seed_run_name(const struct seed_run *);
-/* Some of a text from outside, whole characters, on one line. */
-void seed_run_put_shown(struct buf *, struct str);
 /* A text of at most `n` letters, digits, "-" and "_", and at least one. */
 bool seed_run_is_word(struct str, size_t n);
 

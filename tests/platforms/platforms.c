@@ -23,8 +23,8 @@
 #include "tests/platforms/platforms.h"
 
 const struct platform *const platforms[] = { &bluesky_platform, &feed_platform,
-	&mastodon_platform, &tumblr_platform, &twitter_platform,
-	&youtube_platform, NULL };
+	&flickr_platform, &mastodon_platform, &tumblr_platform,
+	&twitter_platform, &weibo_platform, &youtube_platform, NULL };
 
 #define OPTIONS(X)                                                           \
 	X(PORT, "port", 0, "N", NUMBER, 0, 65535, "listen there; 0: any")    \

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "base/time.h"
+#include "wire/oauth1.h"
 #include "wire/web/head.h"
 
 /* ---- Numbers that are the same for the same seed ----------------------- */
@@ -172,6 +173,10 @@ uint64_t request_number(struct request *, const char *name,
 /* The token of "Authorization: Bearer", or STR_NONE. */
 struct str request_bearer(struct request *);
 
+/* Whether a request is signed by OAuth 1.0a with these keys, and was not seen
+ * before (oauth.c). */
+bool oauth_is_signed(struct request *, const struct oauth1_keys *);
+
 /* ---- Platforms --------------------------------------------------------- */
 
 struct platform {
@@ -187,7 +192,8 @@ struct platform {
 };
 extern const struct platform *const platforms[];     /* up to NULL */
 extern const struct platform bluesky_platform, feed_platform,
-    mastodon_platform, tumblr_platform, twitter_platform, youtube_platform;
+    flickr_platform, mastodon_platform, tumblr_platform, twitter_platform,
+    weibo_platform, youtube_platform;
 
 /* ---- TLS (tls.c) ------------------------------------------------------- */
 

@@ -4,9 +4,6 @@
  */
 #include "tests/platforms/twitter.h"
 #include "wire/base64.h"
-#include "wire/oauth1.h"
-
-#define NONCES_MAX 1000
 
 static struct {
 	char consumer_key[40], consumer_secret[60];
@@ -14,9 +11,6 @@ static struct {
 	char bearer_token[140];
 	char app_token[140];         /* the one that may be fetched */
 	bool expired;                /* all of them but the application's */
-	/* A signature is good once. */
-	char nonces[NONCES_MAX][64];
-	size_t nonces_n;
 } keys;
 
 /* ---- Making ------------------------------------------------------------ */
@@ -65,72 +59,13 @@ twitter_describe_keys(struct buf *out)
 	buf_put_text(out, "}");
 }
 
-/* ---- OAuth 1.0a -------------------------------------------------------- */
-
-/* A parameter of the Authorization field, decoded. */
-static struct str
-oauth_param(struct request *r, struct str field, const char *name)
-{
-	struct str part, value;
-
-	while (str_split(&field, ',', &part)) {
-		part = str_trim(part);
-		size_t at = str_find_char(part, '=');
-		if (!str_eq(str_cut(part, 0, at), str_of(name)))
-			continue;
-		value = str_from(part, at + 1);
-		if (str_take_char(&value, '"') && str_ends(value, STR("\"")) &&
-		    head_decode(str_cut(value, 0, value.n - 1), false,
-		    &r->arena, &value))
-			return value;
-	}
-	return STR_NONE;
-}
-
 static bool
-is_new_nonce(struct str nonce)
+is_signed(struct request *r)
 {
-	for (size_t i = 0; i < MIN(keys.nonces_n, NONCES_MAX); i++)
-		if (str_eq(nonce, str_of(keys.nonces[i])))
-			return false;
-	snprintf(keys.nonces[keys.nonces_n++ % NONCES_MAX],
-	    sizeof(keys.nonces[0]), "%.*s", STR_FMT(nonce));
-	return nonce.n > 0 && nonce.n < sizeof(keys.nonces[0]);
-}
-
-static struct str
-form_of(struct request *r)
-{
-	struct str type;
-
-	return head_find(&r->head, STR("Content-Type"), &r->arena, &type) &&
-	    str_starts(type, STR("application/x-www-form-urlencoded")) ?
-	    r->body : STR_NONE;
-}
-
-static bool
-is_signed(struct request *r, struct str field)
-{
-	FREED(buf_free) struct buf signature = BUF_INIT;
-	const struct oauth1_keys k = { str_of(keys.consumer_key),
-		str_of(keys.consumer_secret), str_of(keys.access_token),
-		str_of(keys.access_token_secret) };
-	struct oauth1_request q = { .method = r->head.method,
-		.url = arena_printf(&r->arena, "https://%.*s%.*s",
-		    STR_FMT(r->head.host), STR_FMT(r->head.target)),
-		.form = form_of(r),
-		.nonce = oauth_param(r, field, "oauth_nonce"),
-		.has_version = str_eq(STR("1.0"), oauth_param(r, field,
-		    "oauth_version")) };
-
-	if (!str_to_i64(oauth_param(r, field, "oauth_timestamp"),
-	    &q.timestamp_s) || !str_eq(k.consumer, oauth_param(r, field,
-	    "oauth_consumer_key")) || !str_eq(k.token, oauth_param(r, field,
-	    "oauth_token")))
-		return false;
-	oauth1_put_signature(&k, &q, &signature);
-	return str_eq(buf_str(&signature), oauth_param(r, field,
-	    "oauth_signature")) && is_new_nonce(q.nonce);
+	return oauth_is_signed(r, &(struct oauth1_keys){
+		str_of(keys.consumer_key), str_of(keys.consumer_secret),
+		str_of(keys.access_token),
+		str_of(keys.access_token_secret) });
 }
 
 /* ---- Any --------------------------------------------------------------- */
@@ -149,7 +84,7 @@ read_auth(struct request *r)
 		return AUTH_NONE;
 	if (!str_starts(field, STR("OAuth ")))
 		return AUTH_WRONG;
-	return !keys.expired && is_signed(r, str_from(field, 6)) ? AUTH_USER :
+	return !keys.expired && is_signed(r) ? AUTH_USER :
 	    AUTH_WRONG;
 }
 

@@ -10,6 +10,7 @@
 #include "engine/connector/tumblr/tumblr.h"
 
 #include "engine/connector/items.h"
+#include "engine/connector/shown.h"
 #include "engine/connector/seed_run.h"
 #include "engine/connector/url_text.h"
 
@@ -268,11 +269,11 @@ put_refusal(struct buf *text, const struct connector_answer *answer)
 	    yyjson_obj_get(answer->json, "errors")), "detail"));
 
 	buf_printf(text, "%d ", answer->status);
-	seed_run_put_shown(text, json_text(json_at(answer->json,
+	shown_put(text, json_text(json_at(answer->json,
 	    "meta.msg")));
 	if (detail.n > 0) {
 		buf_put_text(text, ", ");
-		seed_run_put_shown(text, detail);
+		shown_put(text, detail);
 	}
 }
 
@@ -381,6 +382,6 @@ const struct connector tumblr_blog_posts = {
 	.kind = CONNECTOR_BATCH, .params = params,
 	.seeds = { 1, SIZE_MAX, NULL,
 	    "name of the blog, or its domain, a.example", NULL },
-	.credential = credential, .hosts = hosts,
+	.state_is_number = true, .credential = credential, .hosts = hosts,
 	.open = open_posts, SEED_RUN_FUNCTIONS
 };

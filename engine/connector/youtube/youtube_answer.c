@@ -1,6 +1,7 @@
 /* Reads YouTube's answers: channels, pages of lists, videos, refusals. */
 #include "base/text.h"
 #include "engine/connector/items.h"
+#include "engine/connector/shown.h"
 #include "engine/connector/pacific.h"
 #include "engine/connector/youtube/youtube_own.h"
 
@@ -282,10 +283,10 @@ put_refusal(struct buf *text, const struct connector_answer *answer,
 	    "error.message"));
 
 	buf_printf(text, "%d ", answer->status);
-	seed_run_put_shown(text, reason);
+	shown_put(text, reason);
 	if (message.n > 0) {
 		buf_put_text(text, ", ");
-		seed_run_put_shown(text, message);
+		shown_put(text, message);
 	}
 }
 
