@@ -13,9 +13,10 @@
  * and the same answers give the same calls and findings, whatever time passes
  * in between, and whether or not it was saved and loaded again.
  *
- * The driver paces, makes and retries calls: an answer of status 429 or 5xx, a
- * transfer that was lost, a redirect, and a 2xx body that is not JSON where
- * JSON is expected never reach a connector.  A stream's events come one by one,
+ * The driver paces, makes and retries calls.  What never reaches a connector:
+ * an answer of status 429 or 5xx that the call does not name, a transfer that
+ * was lost, a redirect, and a 2xx body that is not JSON where JSON is expected;
+ * all but the last of a call `as_crawl` do.  A stream's events come one by one,
  * and its answer when it has ended, however it did.
  *
  * Thread: one at a time for each run; the tables are read-only.
@@ -56,7 +57,8 @@ struct connector_param {
 	int64_t least, most;         /* of an INT */
 	const char *words;           /* of a CHOICE, "this that" */
 	const char *help;            /* one line, without a full stop; the
-	                              * default of a BOOL is false */
+	                              * default of a BOOL is false, unless it
+	                              * says otherwise */
 };
 
 /* How many seeds a type takes, and what they are. */
@@ -104,6 +106,7 @@ struct connector_order {
 	const struct connector_seed *seeds;
 	size_t seeds_n;
 	yyjson_val *options;         /* an object, or NULL */
+	struct str collection_set;   /* its id; or empty */
 	const struct connector_credential *credentials;
 	size_t credentials_n;
 	const struct connector_state *state;     /* sorted by key */
@@ -114,37 +117,112 @@ struct connector_order {
 
 enum connector_auth {
 	CONNECTOR_ANONYMOUS,
-	CONNECTOR_BEARER             /* Authorization: Bearer, by `secret` */
+	CONNECTOR_BEARER,            /* Authorization: Bearer, by `secret` */
+	/* A parameter of the URL, `secret_name`, that the driver adds as the
+	 * request leaves; the archived URL has it redacted. */
+	CONNECTOR_QUERY,
+	/* OAuth 1.0a in the header (RFC 5849 §3.5.1), signed with the
+	 * consumer's key `secret` and its secret `consumer_secret` alone. */
+	CONNECTOR_OAUTH1_CONSUMER,
+	/* The same with a user's token, `token` and `token_secret`, too. */
+	CONNECTOR_OAUTH1,
+	/* Authorization: Bearer, with a token of the application that the
+	 * driver fetches from `token_url` (RFC 6749 §4.4.2): a form with
+	 * grant_type=client_credentials, and `secret` and `consumer_secret` as
+	 * Basic.  That request is neither archived nor shown to a connector;
+	 * when no token is given, its status, without JSON, is the call's. */
+	CONNECTOR_APP_BEARER
+};
+
+enum connector_method {
+	CONNECTOR_GET,
+	CONNECTOR_POST_FORM,         /* application/x-www-form-urlencoded */
+	CONNECTOR_POST_JSON          /* application/json */
 };
 
 enum connector_expect {
 	CONNECTOR_JSON,
-	CONNECTOR_EVENTS             /* server-sent events without an end */
+	CONNECTOR_BYTES,             /* a body of any kind */
+	CONNECTOR_EVENTS,            /* server-sent events without an end */
+	CONNECTOR_LINES,             /* lines without an end */
+	CONNECTOR_FRAMES             /* a WebSocket's messages without an end */
 };
 
-/* A GET request. */
+/* A field of a request's head. */
+struct connector_field {
+	const char *name;
+	struct str value;
+};
+
+/*
+ * How many units of a budget there are in each period, where the platform tells
+ * it by no header.  The driver counts them for all harvests with the same
+ * credential, and keeps them over a restart.  A table ends with a row of 0
+ * units.
+ */
+struct connector_rate {
+	uint64_t units;
+	unsigned seconds;            /* 0: a day in Los Angeles (pacific.h) */
+	bool of_address;             /* whatever the credential: all that this
+	                              * machine asks */
+};
+
 struct connector_call {
+	enum connector_method method;
 	struct str url;              /* the run's, until its answer */
+	struct str body;             /* of a POST; the run's, too */
 	unsigned mark;               /* the connector's own, of several calls */
 	enum connector_auth auth;
 	const char *secret;          /* the credential's key that it takes */
+	const char *secret_name;     /* of QUERY */
+	const char *consumer_secret; /* of OAUTH1_..., APP_BEARER */
+	const char *token, *token_secret;        /* of OAUTH1 */
+	const char *token_url;       /* of APP_BEARER */
 	const char *budget;          /* calls of the same name share a rate */
+	unsigned cost;               /* its units of the budget; 0: one */
+	const struct connector_rate *rates;      /* of the budget; NULL: headers
+	                              * tell them */
 	/* Statuses that are answers besides 2xx, up to a 0.  Any other is a
 	 * failure of the call. */
 	const int *statuses;
 	enum connector_expect expect;
+	/* Of the head, besides the driver's own; the run's, as `url`. */
+	const struct connector_field *fields;
+	size_t fields_n;
+	/*
+	 * Fetched as a crawl fetches a page: robots.txt, the delays of its host
+	 * and a crawl's retries, in place of a budget.  Whatever comes of it is
+	 * an answer: any status, a redirect too, which is not followed, and
+	 * that there is none (`refused`).
+	 */
+	bool as_crawl;
+	/* Of FRAMES, whose URL begins with https, as it is archived: the
+	 * subprotocol that is asked for, or NULL; a text message that is sent
+	 * first, or none.  Pings are the driver's to answer. */
+	const char *protocol;
+	struct str hello;
+	bool as_metadata;            /* archived as a metadata record, since
+	                              * readers of responses cannot read it */
 	unsigned silence_s;          /* of a stream: so long without a byte
 	                              * ends it */
 	struct wall not_before;      /* us 0: at once */
 };
 
 struct connector_answer {
+	/* 0: of a stream, or of a call as a crawl, there was none.  101: of
+	 * FRAMES, the WebSocket was open. */
 	int status;
-	const struct http_head *head;
-	/* The body, read with YYJSON_READ_BIGNUM_AS_RAW.  NULL: of a stream,
-	 * or it is none and the status is no 2xx. */
+	const struct http_head *head;        /* NULL: the status is 0 */
+	struct str body;             /* of BYTES, decoded */
+	/* Of a call as a crawl without an answer, why: half a sentence, such as
+	 * "robots.txt forbids it"; else none. */
+	struct str refused;
+	/* The body, read with YYJSON_READ_BIGNUM_AS_RAW.  NULL: of a stream
+	 * that had begun, or it is none and the status is no 2xx. */
 	yyjson_val *json;
 	struct wall when;            /* it came, or the stream ended */
+	struct wall began;           /* of a stream: its head came; us 0: it
+	                              * has not */
 };
 
 /* ---- What an answer says ----------------------------------------------- */
@@ -204,7 +282,10 @@ struct connector {
 	enum connector_kind kind;
 	const struct connector_param *params;
 	struct connector_seeds seeds;
+	bool state_is_number;        /* in state.json; else a text */
 	const struct connector_key *credential;
+	const char *key_instead;     /* one of them, with which none of the
+	                              * others is needed; or NULL */
 	/* Where secrets may go, up to NULL; "{KEY}" stands for the host of the
 	 * URL that the credential has under that key, "*." in front for the
 	 * hosts below it. */
@@ -222,7 +303,9 @@ struct connector {
 	void (*answer)(struct connector_run *, const struct connector_call *,
 	    const struct connector_answer *, const struct connector_findings *);
 	/* An event of a stream: its lines as they came, without the empty one
-	 * behind it (event.h); not of those that are comments alone.  NULL: the
+	 * behind it (event.h); not of those that are comments alone.  Or a
+	 * line, without its end; not of those that are empty.  Or a text
+	 * message of a WebSocket.  NULL: the
 	 * connector has no streams. */
 	void (*line)(struct connector_run *, const struct connector_call *,
 	    struct str, const struct connector_findings *);

@@ -23,7 +23,7 @@ PRINTF_LIKE(2, 3) static void
 put_line(void *arg, const char *fmt, ...)
 {
 	struct driver *d = arg;
-	char line[2048];
+	char line[20000];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -194,54 +194,141 @@ load_anew(struct driver *d)
 
 /* ---- Driving ----------------------------------------------------------- */
 
+/* " bearer KEY" and the like; "" without a secret. */
+static void
+put_auth(const struct connector_call *call, struct buf *out)
+{
+	static const char *const words[] = {
+		[CONNECTOR_ANONYMOUS] = "", [CONNECTOR_BEARER] = " bearer ",
+		[CONNECTOR_QUERY] = " query ",
+		[CONNECTOR_OAUTH1_CONSUMER] = " oauth1 ",
+		[CONNECTOR_OAUTH1] = " oauth1 ",
+		[CONNECTOR_APP_BEARER] = " app ",
+	};
+	bool signs = call->auth == CONNECTOR_OAUTH1_CONSUMER ||
+	    call->auth == CONNECTOR_OAUTH1;
+
+	assert_int_equal(call->secret != NULL,
+	    call->auth != CONNECTOR_ANONYMOUS);
+	assert_int_equal(call->secret_name != NULL,
+	    call->auth == CONNECTOR_QUERY);
+	assert_int_equal(call->consumer_secret != NULL, signs ||
+	    call->auth == CONNECTOR_APP_BEARER);
+	assert_int_equal(call->token != NULL && call->token_secret != NULL,
+	    call->auth == CONNECTOR_OAUTH1);
+	assert_int_equal(call->token_url != NULL,
+	    call->auth == CONNECTOR_APP_BEARER);
+	buf_put_text(out, words[call->auth]);
+	if (call->secret_name != NULL)
+		buf_printf(out, "%s=", call->secret_name);
+	if (call->secret != NULL)
+		buf_put_text(out, call->secret);
+	if (call->consumer_secret != NULL)
+		buf_printf(out, ",%s", call->consumer_secret);
+	if (call->token != NULL)
+		buf_printf(out, ",%s,%s", call->token, call->token_secret);
+	if (call->token_url != NULL)
+		buf_printf(out, " from %s", call->token_url);
+}
+
+static bool
+is_stream(const struct connector_call *call)
+{
+	return call->expect != CONNECTOR_JSON &&
+	    call->expect != CONNECTOR_BYTES;
+}
+
+/* How the request differs from a plain one. */
+static void
+put_extras(const struct connector_call *call, struct buf *out)
+{
+	assert_true(call->expect == CONNECTOR_FRAMES ||
+	    (call->protocol == NULL && call->hello.n == 0));
+	if (call->as_crawl)
+		buf_put_text(out, " as a crawl");
+	for (size_t i = 0; i < call->fields_n; i++)
+		buf_printf(out, " [%s: %.*s]", call->fields[i].name,
+		    STR_FMT(call->fields[i].value));
+	if (call->protocol != NULL)
+		buf_printf(out, " protocol=%s", call->protocol);
+	if (call->hello.n > 0)
+		buf_printf(out, " hello=%.*s", STR_FMT(call->hello));
+	if (call->as_metadata)
+		buf_put_text(out, " metadata");
+}
+
 static void
 put_call(struct driver *d, const struct connector_call *call)
 {
-	assert_non_null(call->statuses);
-	assert_int_equal(call->secret != NULL,
-	    call->auth != CONNECTOR_ANONYMOUS);
-	bool stream = call->expect == CONNECTOR_EVENTS;
-	char silence[32] = "", from[32] = "";
+	static const char *const methods[] = { [CONNECTOR_GET] = "",
+		[CONNECTOR_POST_FORM] = " form ",
+		[CONNECTOR_POST_JSON] = " json " };
+	FREED(buf_free) struct buf more = BUF_INIT;
+	bool stream = is_stream(call);
 
+	assert_int_equal(call->statuses == NULL, call->as_crawl);
+	assert_true(call->budget == NULL || !call->as_crawl);
 	assert_int_equal(stream, call->silence_s > 0);
+	assert_true(call->method != CONNECTOR_GET || call->body.n == 0);
+	buf_printf(&more, "%s%.*s", methods[call->method],
+	    STR_FMT(call->body));
+	put_auth(call, &more);
+	put_extras(call, &more);
 	if (stream)
-		snprintf(silence, sizeof(silence), " silence=%u",
-		    call->silence_s);
+		buf_printf(&more, " silence=%u", call->silence_s);
 	if (call->not_before.us != 0)
-		snprintf(from, sizeof(from), " from=%lld",
+		buf_printf(&more, " from=%lld",
 		    (long long)wall_s(call->not_before));
-	put_line(d, "call %.*s%s%s%s%s", STR_FMT(call->url),
-	    call->secret == NULL ? "" : " bearer ",
-	    call->secret == NULL ? "" : call->secret, silence, from);
+	put_line(d, "call %.*s%s", STR_FMT(call->url), buf_text(&more));
+}
+
+/* Whether the driver would hand on an answer of that status. */
+static bool
+is_known(const struct connector_call *call, int status)
+{
+	bool stream = is_stream(call);
+
+	if (call->as_crawl || (stream && status == 0) || (status == 101 &&
+	    call->expect == CONNECTOR_FRAMES) || status / 100 == 2)
+		return true;
+	for (const int *s = call->statuses; *s != 0; s++)
+		if (*s == status)
+			return true;
+	return false;
 }
 
 /* As the driver of harvests does: what it keeps to itself is none of the
  * test's answers. */
 static void
 give_answer(struct driver *d, const struct connector_call *call,
-    const struct testing_answer *given, int64_t when_s)
+    const struct testing_answer *given, int64_t began_s, int64_t when_s)
 {
 	struct arena a = ARENA_INIT;
 	struct buf text = BUF_INIT;
 	struct http_head head;
 	yyjson_doc *doc = yyjson_read(given->body, strlen(given->body),
 	    YYJSON_READ_BIGNUM_AS_RAW);
-	bool fine = given->status / 100 == 2, known = fine;
-	bool stream = call->expect == CONNECTOR_EVENTS;
+	bool fine = given->status / 100 == 2 || given->status == 101;
+	bool stream = is_stream(call);
+	bool refused = call->as_crawl && given->status == 0;
+	bool bytes = call->expect == CONNECTOR_BYTES && !refused;
 	struct connector_findings f = findings_of(d);
 
-	for (const int *s = call->statuses; *s != 0; s++)
-		known |= *s == given->status;
-	assert_true(known);
-	assert_true(!fine || (doc != NULL) != stream);
-	buf_printf(&text, "HTTP/1.1 %d Said\r\n%s\r\n", given->status,
-	    given->fields);
+	assert_true(is_known(call, given->status));
+	assert_true(!fine || bytes || (doc != NULL) != stream);
+	/* Without an answer its head is of no interest. */
+	buf_printf(&text, "HTTP/1.1 %d Said\r\n%s\r\n",
+	    given->status == 0 ? 500 : given->status, given->fields);
 	assert_int_equal(http_parse_head(buf_str(&text), false,
 	    HTTP_LIMITS_DEFAULT, &a, &head, NULL), OK);
 	d->again = false;
 	d->order.connector->answer(d->run, call, &(struct connector_answer){
-		.status = given->status, .head = &head,
-		.json = yyjson_doc_get_root(doc),
+		.status = given->status,
+		.head = given->status == 0 ? NULL : &head,
+		.json = bytes ? NULL : yyjson_doc_get_root(doc),
+		.body = bytes ? str_of(given->body) : STR_NONE,
+		.refused = refused ? str_of(given->body) : STR_NONE,
+		.began = { stream && fine ? began_s * US_PER_S : 0 },
 		.when = { when_s * US_PER_S } }, &f);
 	yyjson_doc_free(doc);
 	buf_free(&text);
@@ -270,7 +357,7 @@ drive(struct driver *d)
 			put_line(d, "cut");
 			return;
 		}
-		give_answer(d, &call, &h->answers[i], (int64_t)i + 1);
+		give_answer(d, &call, &h->answers[i], 0, (int64_t)i + 1);
 	}
 	assert_true(d->ended);
 	assert_int_equal(i, h->answers_n);
@@ -352,17 +439,19 @@ testing_expect_findings(const struct testing_harvest *h, const char *findings)
 /* Calls that are out. */
 struct out {
 	struct connector_call calls[OUT_MAX];
+	int64_t began_s[OUT_MAX];    /* when they were made */
 	size_t n;
 };
 
 static void
-collect_calls(struct driver *d, struct out *out)
+collect_calls(struct driver *d, struct out *out, int64_t now_s)
 {
 	struct connector_call call;
 
 	while (d->order.connector->next(d->run, &call) == CONNECTOR_CALL) {
 		assert_in_range(out->n, 0, OUT_MAX - 1);
 		put_call(d, &call);
+		out->began_s[out->n] = MAX(now_s, wall_s(call.not_before));
 		out->calls[out->n++] = call;
 	}
 }
@@ -374,7 +463,7 @@ find_call(const struct out *out, unsigned mark)
 
 	while (i < out->n && out->calls[i].mark != mark)
 		i++;
-	assert_in_range(i, 0, out->n - 1);
+	assert_true(i < out->n);
 	return i;
 }
 
@@ -391,16 +480,19 @@ take_step(struct driver *d, struct out *out, const struct testing_step *s,
 	}
 	size_t i = find_call(out, s->mark);
 	if (s->what == TESTING_EVENT) {
-		assert_int_equal(out->calls[i].expect, CONNECTOR_EVENTS);
+		assert_true(is_stream(&out->calls[i]));
 		d->order.connector->line(d->run, &out->calls[i],
 		    str_of(s->text), &f);
 		return;
 	}
 	give_answer(d, &out->calls[i], &(struct testing_answer){ s->status,
 		s->fields == NULL ? "" : s->fields,
-		s->text == NULL ? "" : s->text }, when_s);
-	if (!d->again)
-		out->calls[i] = out->calls[--out->n];
+		s->text == NULL ? "" : s->text }, out->began_s[i], when_s);
+	if (d->again)
+		return;
+	out->n--;
+	out->calls[i] = out->calls[out->n];
+	out->began_s[i] = out->began_s[out->n];
 }
 
 static void
@@ -410,10 +502,10 @@ run_steps(struct driver *d, const struct testing_step *steps, size_t n,
 	struct out out = { .n = 0 };
 
 	open_order(d);
-	collect_calls(d, &out);
+	collect_calls(d, &out, 0);
 	for (size_t i = 0; i < n; i++) {
 		take_step(d, &out, &steps[i], (int64_t)i + 1);
-		collect_calls(d, &out);
+		collect_calls(d, &out, (int64_t)i + 1);
 	}
 	d->order.connector->save(d->run, saved);
 	close_order(d);
@@ -453,4 +545,45 @@ testing_refuse(const char *type, const char *message, const char *code,
 	assert_string_equal(w.text, text);
 	assert_null(d.run);
 	close_order(&d);
+}
+
+/* ---- Checkpoints ------------------------------------------------------- */
+
+static void
+refuse_checkpoint(const struct testing_harvest *h, struct str saved)
+{
+	struct driver d = { .harvest = h };
+	struct why w = WHY_INIT;
+
+	open_order(&d);
+	assert_int_equal(d.order.connector->load(d.run, saved, &w),
+	    ERR_CORRUPT);
+	assert_true(w.text[0] != '\0');
+	close_order(&d);
+}
+
+void
+testing_damage(const char *type, const char *message)
+{
+	const struct testing_harvest h = { type, message, NULL, NULL, 0 };
+	struct driver d = { .harvest = &h };
+	struct buf saved = BUF_INIT;
+
+	open_order(&d);
+	d.order.connector->save(d.run, &saved);
+	assert_int_equal(d.order.connector->load(d.run, buf_str(&saved), NULL),
+	    OK);
+	size_t seeds = MAX(d.order.seeds_n, 1);
+	close_order(&d);
+	for (size_t n = 0; n < saved.n; n++)
+		refuse_checkpoint(&h, str_cut(buf_str(&saved), 0, n));
+	buf_put_char(&saved, 0);
+	refuse_checkpoint(&h, buf_str(&saved));
+	saved.n--;
+	saved.p[2] = (char)seeds;
+	refuse_checkpoint(&h, buf_str(&saved));
+	saved.p[2] = 0;
+	saved.p[1] = 100;
+	refuse_checkpoint(&h, buf_str(&saved));
+	buf_free(&saved);
 }

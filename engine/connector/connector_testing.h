@@ -36,14 +36,19 @@ struct testing_harvest {
 /*
  * The lines of an outcome, each ended by "\n":
  *
- *     call URL [bearer KEY]           count LABEL N
+ *     call URL [form BODY|json BODY] [AUTH] [as a crawl] [[FIELD: VALUE]]
+ *         [metadata] [from=SECOND]
+ *     count LABEL N
  *     seed ID uid=UID token=TOKEN     info|warning CODE [seed=ID]: TEXT
  *     url URL                         state KEY=VALUE
  *     again SECONDS                   skip ID
  *     fail CODE: TEXT                 done
  *
- * All answers are given, and no call is without one.  Without an end, "cut" is
- * the last line: the answers were used up.
+ * AUTH is "bearer KEY", "query NAME=KEY", "oauth1 KEY,SECRET[,TOKEN,SECRET]" or
+ * "app KEY,SECRET from URL", by the names of the credential's keys.  Answer
+ * number N comes at second N.  All answers are given, and no call is without
+ * one.  Without an end, "cut" is the last line: the answers were used up.
+ * An answer of status 0 to a call as a crawl is none, and its body is why.
  */
 void testing_expect(const struct testing_harvest *, const char *outcome);
 /* The same of a harvest whose calls are of no interest. */
@@ -53,7 +58,8 @@ void testing_expect_findings(const struct testing_harvest *,
 /* Events that a test feeds to a run with a stream. */
 enum testing_happening {
 	TESTING_ANSWER,              /* the call has ended so */
-	TESTING_EVENT,               /* `text` is an event of the stream */
+	TESTING_EVENT,               /* `text` is an event, a line or a message
+	                              * of it */
 	TESTING_RESTART              /* saved, and loaded in a new run */
 };
 struct testing_step {
@@ -67,9 +73,11 @@ struct testing_step {
  * second 1; straight, and with the findings thrown away.  After each of them
  * next() is asked until it waits, and the calls of a stream are
  *
- *     call URL bearer KEY silence=SECONDS [from=SECOND]
+ *     call URL ... AUTH [protocol=NAME] [hello=TEXT] silence=SECONDS
+ *         [from=SECOND]
  *
- * and "deleted ID" is one more finding.
+ * and "deleted ID" is one more finding.  A stream begins when its call is made,
+ * or at its date.
  */
 void testing_expect_steps(const char *type, const char *message,
     const struct testing_step *, size_t n, const char *outcome);
@@ -77,5 +85,12 @@ void testing_expect_steps(const char *type, const char *message,
 /* The order is refused, with that code and text. */
 void testing_refuse(const char *type, const char *message, const char *code,
     const char *text);
+
+/*
+ * What a run of that order saves at its beginning cannot be loaded when it is
+ * cut anywhere, has a byte more, or names a seed or a step that is not there;
+ * it must have a seed_run's form.
+ */
+void testing_damage(const char *type, const char *message);
 
 #endif

@@ -258,7 +258,10 @@ read_key(struct reading *r, const struct connector_key *key,
 	    &value);
 	if (e != OK)
 		return e;
-	if (value.n == 0 && key->needed) {
+	const char *instead = r->connector->key_instead;
+	bool needed = key->needed && (instead == NULL ||
+	    json_is_absent(yyjson_obj_get(credentials, instead)));
+	if (value.n == 0 && needed) {
 		*r->code = "credentials_missing";
 		return why_field(r->w, ERR_INPUT, field, "it is missing");
 	}
@@ -299,6 +302,10 @@ connector_order_read(const struct connector *c, yyjson_val *message,
 
 	*out = (struct connector_order){ .connector = c };
 	*code = NULL;
+	if ((e = read_text(&r, "collection_set.id", yyjson_obj_get(
+	    yyjson_obj_get(message, "collection_set"), "id"),
+	    CONNECTOR_SEED_BYTES_MAX, &out->collection_set)) != OK)
+		return e;
 	if ((e = read_seeds(&r, yyjson_obj_get(message, "seeds"))) != OK ||
 	    (e = read_options(&r, yyjson_obj_get(message, "options"))) != OK)
 		return e;

@@ -18,8 +18,9 @@
 #define CONNECTOR_KEY_BYTES_MAX 8192u        /* of a credential's value */
 
 /*
- * Read `message`, an object with "seeds", "options" and "credentials", each of
- * which may be absent or null; other members are not looked at.  It was parsed
+ * Read `message`, an object with "seeds", "options", "credentials" and
+ * "collection_set", each of which may be absent or null; other members are not
+ * looked at.  It was parsed
  * with YYJSON_READ_NUMBER_AS_RAW, so that numbers keep their digits.  `out`
  * refers to it; what is made anew is in `a`.  State is added by the caller.
  * Errors: INPUT, with the field in `w` and in *code either "bad_request" or

@@ -101,6 +101,24 @@ options_are_read_leniently(void **state)
 }
 
 static void
+the_collection_set_is_named(void **state)
+{
+	struct read r;
+
+	(void)state;
+	read_fine(&r, ACCOUNT, "{\"seeds\":[{\"token\":\"a\"}],"
+	    "\"collection_set\":{\"id\":\"c 1\"}," INSTANCE "}");
+	expect_text(r.order.collection_set, "c 1");
+	free_read(&r);
+	read_fine(&r, ACCOUNT, "{\"seeds\":[{\"token\":\"a\"}]," INSTANCE
+	    "}");
+	assert_int_equal(r.order.collection_set.n, 0);
+	free_read(&r);
+	testing_refuse(ACCOUNT, "{\"collection_set\":{\"id\":[]}}",
+	    "bad_request", "collection_set.id: it is not a text");
+}
+
+static void
 secrets_stay_behind(void **state)
 {
 	struct read r;
@@ -238,6 +256,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(seeds_are_texts_numbers_and_objects),
 		cmocka_unit_test(options_are_read_leniently),
+		cmocka_unit_test(the_collection_set_is_named),
 		cmocka_unit_test(secrets_stay_behind),
 		cmocka_unit_test(state_is_found_by_key),
 		cmocka_unit_test(wrong_seeds_are_named),

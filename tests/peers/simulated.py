@@ -6,8 +6,9 @@ import os
 import random
 import socket
 import ssl
+import sys
 
-from peer import PLACE, built, note, skip, start
+from peer import PLACE, built, done, note, python_with, skip, start
 
 PROGRAM = built("tests/platforms/platforms")
 
@@ -100,9 +101,10 @@ class Platforms:
         return c
 
     def ask(self, host, path, token=None, method="GET", body=None, gzip=True,
-            seconds=20):
-        """One answer on a connection of its own."""
-        fields = {"Accept-Encoding": "gzip" if gzip else "identity"}
+            seconds=20, **more):
+        """One answer on a connection of its own; `more` are fields."""
+        fields = {"Accept-Encoding": "gzip" if gzip else "identity",
+                  **{k.replace("_", "-"): v for k, v in more.items()}}
         if token is not None:
             fields["Authorization"] = "Bearer " + token
         c = self.client(host, seconds)
@@ -149,3 +151,53 @@ class Platforms:
     def log(self):
         a = self.ask("mastodon.example", "/.platforms/log")
         return [json.loads(line) for line in a.body.splitlines()]
+
+
+def run_with(script, *packages):
+    """Go on with these packages of PyPI, or skip the script by its name."""
+    name = os.path.basename(script)[:-len(".py")]
+    if "PACKAGES_ARE_HERE" in os.environ:
+        return
+    python = python_with(name.rsplit("_", 1)[1] + "-1", *packages)
+    if python is None:
+        skip(name, f"{packages[0]} cannot be had from PyPI")
+        done()
+    os.environ["PACKAGES_ARE_HERE"] = "1"
+    os.execv(python, [python, script] + sys.argv[1:])
+
+
+def lead(sim, *hosts):
+    """Connections of this process to these hosts go to the simulator."""
+    look_up, connect_to = socket.getaddrinfo, socket.socket.connect
+
+    def getaddrinfo(host, port, *args, **more):
+        if host in hosts:
+            host, port = "127.0.0.1", sim.port
+        return look_up(host, port, *args, **more)
+
+    def connect(self, address):
+        # Some look a name up and then connect to it all the same.
+        if address[0] in hosts:
+            address = ("127.0.0.1", sim.port)
+        return connect_to(self, address)
+
+    socket.getaddrinfo = getaddrinfo
+    socket.socket.connect = connect
+    for name in ("REQUESTS_CA_BUNDLE", "HTTPLIB2_CA_CERTS", "SSL_CERT_FILE"):
+        os.environ[name] = sim.ca
+
+
+def raised(error, call, *args, **more):
+    """The error of that kind that a call raises, or None."""
+    try:
+        call(*args, **more)
+    except error as e:
+        return e
+    return None
+
+
+def check_known(sim, same):
+    """No request of others was one that the simulator does not know."""
+    same("it asked nothing that the simulator does not know",
+         {(x["host"], x["path"], x["query"]) for x in sim.log()
+          if not x["known"]}, set())

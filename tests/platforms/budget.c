@@ -1,4 +1,4 @@
-/* Rate budgets: windows that begin at multiples of their period. */
+/* Rate budgets: windows that usually begin at multiples of their period. */
 #include "tests/platforms/platforms.h"
 
 #define BUDGETS_MAX 1000
@@ -36,7 +36,7 @@ find(struct str name)
 }
 
 void
-budget_take(struct str name, uint64_t limit, int64_t period_s,
+budget_take_until(struct str name, uint64_t limit, int64_t ends_s,
     struct budget *out)
 {
 	int64_t now_s = wall_s(clock_wall());
@@ -45,7 +45,7 @@ budget_take(struct str name, uint64_t limit, int64_t period_s,
 	if (limit_of_all != 0)
 		limit = limit_of_all;
 	if (now_s >= budgets[i].ends_s) {
-		budgets[i].ends_s = now_s - now_s % period_s + period_s;
+		budgets[i].ends_s = ends_s;
 		budgets[i].taken = 0;
 	}
 	budgets[i].taken++;
@@ -53,4 +53,14 @@ budget_take(struct str name, uint64_t limit, int64_t period_s,
 		.left = limit - MIN(limit, budgets[i].taken),
 		.reset = { budgets[i].ends_s * US_PER_S },
 		.exceeded = budgets[i].taken > limit };
+}
+
+void
+budget_take(struct str name, uint64_t limit, int64_t period_s,
+    struct budget *out)
+{
+	int64_t now_s = wall_s(clock_wall());
+
+	budget_take_until(name, limit, now_s - now_s % period_s + period_s,
+	    out);
 }

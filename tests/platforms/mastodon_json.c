@@ -1,6 +1,4 @@
 /* Entities of Mastodon's API: https://docs.joinmastodon.org/entities/. */
-#include <stdarg.h>
-
 #include "tests/platforms/mastodon.h"
 
 static const char *const phrases[] = {
@@ -24,25 +22,13 @@ put_date(struct buf *b, const char *name, struct wall when)
 	json_str(b, name, str_of(iso));
 }
 
-PRINTF_LIKE(3, 4) static void
-put_text(struct buf *b, const char *name, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	json_str(b, name, str_of(text));
-}
-
 static void
 put_id(struct buf *b, const char *name, uint64_t id)
 {
 	if (id == 0)
 		json_null(b, name);
 	else
-		put_text(b, name, "%llu", (unsigned long long)id);
+		json_format(b, name, "%llu", (unsigned long long)id);
 }
 
 static const char *
@@ -61,10 +47,10 @@ write_account(struct buf *b, const char *name, const struct instance *x,
 
 	json_object(b, name);
 	put_id(b, "id", a->id);
-	put_text(b, "username", "%s", a->name);
-	put_text(b, "acct", "%s%s%s", a->name, a->remote ? "@" : "",
+	json_format(b, "username", "%s", a->name);
+	json_format(b, "acct", "%s%s%s", a->name, a->remote ? "@" : "",
 	    a->remote ? home : "");
-	put_text(b, "display_name", "%s", a->suspended ? "" : a->display);
+	json_format(b, "display_name", "%s", a->suspended ? "" : a->display);
 	json_bool(b, "locked", false);
 	json_bool(b, "bot", false);
 	json_bool(b, "discoverable", true);
@@ -72,14 +58,14 @@ write_account(struct buf *b, const char *name, const struct instance *x,
 	json_bool(b, "group", false);
 	put_date(b, "created_at", (struct wall){ INT64_C(1600000000) *
 		US_PER_S });
-	put_text(b, "note", "%s%s%s", a->suspended ? "" : "<p>I am ",
+	json_format(b, "note", "%s%s%s", a->suspended ? "" : "<p>I am ",
 	    a->suspended ? "" : a->name, a->suspended ? "" : "</p>");
-	put_text(b, "url", "https://%s/@%s", home, a->name);
-	put_text(b, "uri", "https://%s/users/%s", home, a->name);
+	json_format(b, "url", "https://%s/@%s", home, a->name);
+	json_format(b, "uri", "https://%s/users/%s", home, a->name);
 	for (size_t i = 0; i < 4; i++) {
 		static const char *const images[] = { "avatar",
 			"avatar_static", "header", "header_static" };
-		put_text(b, images[i], "https://%s/media/%s-%s.png", x->host,
+		json_format(b, images[i], "https://%s/media/%s-%s.png", x->host,
 		    a->name, images[i]);
 	}
 	json_u64(b, "followers_count", a->id % 1000);
@@ -126,10 +112,10 @@ put_media(struct buf *b, const struct instance *x, const struct post *p)
 	for (unsigned i = 0; i < p->media; i++) {
 		json_object(b, NULL);
 		put_id(b, "id", p->id + i);
-		put_text(b, "type", "image");
-		put_text(b, "url", "https://%s/media/%llu-%u.jpeg", x->host,
+		json_format(b, "type", "image");
+		json_format(b, "url", "https://%s/media/%llu-%u.jpeg", x->host,
 		    (unsigned long long)p->id, i);
-		put_text(b, "preview_url", "https://%s/small/%llu-%u.jpeg",
+		json_format(b, "preview_url", "https://%s/small/%llu-%u.jpeg",
 		    x->host, (unsigned long long)p->id, i);
 		json_null(b, "remote_url");
 		json_object(b, "meta");
@@ -149,20 +135,20 @@ put_card(struct buf *b, const struct post *p)
 		return;
 	}
 	json_object(b, "card");
-	put_text(b, "url", "https://news.example/%llu?a=1&b=2",
+	json_format(b, "url", "https://news.example/%llu?a=1&b=2",
 	    (unsigned long long)p->look);
-	put_text(b, "title", "News of the day");
-	put_text(b, "description", "%s", "");
-	put_text(b, "type", "link");
-	put_text(b, "author_name", "%s", "");
-	put_text(b, "author_url", "%s", "");
-	put_text(b, "provider_name", "News");
-	put_text(b, "provider_url", "%s", "");
-	put_text(b, "html", "%s", "");
+	json_format(b, "title", "News of the day");
+	json_format(b, "description", "%s", "");
+	json_format(b, "type", "link");
+	json_format(b, "author_name", "%s", "");
+	json_format(b, "author_url", "%s", "");
+	json_format(b, "provider_name", "News");
+	json_format(b, "provider_url", "%s", "");
+	json_format(b, "html", "%s", "");
 	json_u64(b, "width", 0);
 	json_u64(b, "height", 0);
 	json_null(b, "image");
-	put_text(b, "embed_url", "%s", "");
+	json_format(b, "embed_url", "%s", "");
 	json_null(b, "blurhash");
 	buf_put_text(b, "}");
 }
@@ -175,8 +161,8 @@ put_tags(struct buf *b, const struct instance *x, const struct post *p)
 		if (!(p->tags & 1u << t))
 			continue;
 		json_object(b, NULL);
-		put_text(b, "name", "%s", tag_names[t]);
-		put_text(b, "url", "https://%s/tags/%s", x->host,
+		json_format(b, "name", "%s", tag_names[t]);
+		json_format(b, "url", "https://%s/tags/%s", x->host,
 		    tag_names[t]);
 		buf_put_text(b, "}");
 	}
@@ -196,15 +182,15 @@ put_facts(struct buf *b, const struct instance *x, const struct post *p)
 	put_id(b, "in_reply_to_account_id", other == NULL ? 0 :
 	    x->accounts[other->account].id);
 	json_bool(b, "sensitive", p->look % 20 == 0);
-	put_text(b, "spoiler_text", "%s", p->look % 20 == 0 ? "cats" : "");
-	put_text(b, "visibility", p->unlisted ? "unlisted" : "public");
+	json_format(b, "spoiler_text", "%s", p->look % 20 == 0 ? "cats" : "");
+	json_format(b, "visibility", p->unlisted ? "unlisted" : "public");
 	if (p->look % 3 == 0)
 		json_null(b, "language");
 	else
-		put_text(b, "language", p->look % 3 == 1 ? "en" : "de");
-	put_text(b, "uri", "https://%s/users/%s/statuses/%llu", home_of(x, a),
-	    a->name, (unsigned long long)p->id);
-	put_text(b, "url", "https://%s/@%s/%llu", home_of(x, a), a->name,
+		json_format(b, "language", p->look % 3 == 1 ? "en" : "de");
+	json_format(b, "uri", "https://%s/users/%s/statuses/%llu",
+	    home_of(x, a), a->name, (unsigned long long)p->id);
+	json_format(b, "url", "https://%s/@%s/%llu", home_of(x, a), a->name,
 	    (unsigned long long)p->id);
 	json_u64(b, "replies_count", p->look % 5);
 	json_u64(b, "reblogs_count", p->look % 11);
@@ -267,8 +253,8 @@ put_access(struct buf *b, const char *name, enum access local,
 		"disabled" };
 
 	json_object(b, name);
-	put_text(b, "local", "%s", words[local]);
-	put_text(b, "remote", "%s", words[remote]);
+	json_format(b, "local", "%s", words[local]);
+	json_format(b, "remote", "%s", words[remote]);
 	buf_put_text(b, "}");
 }
 
@@ -276,10 +262,10 @@ void
 write_instance(struct buf *b, const struct instance *x, int version)
 {
 	json_object(b, NULL);
-	put_text(b, version == 1 ? "uri" : "domain", "%s", x->host);
-	put_text(b, "title", "A simulated instance");
-	put_text(b, "version", x->is_old ? "3.5.3" : "4.5.0");
-	put_text(b, "description", "%s", "");
+	json_format(b, version == 1 ? "uri" : "domain", "%s", x->host);
+	json_format(b, "title", "A simulated instance");
+	json_format(b, "version", x->is_old ? "3.5.3" : "4.5.0");
+	json_format(b, "description", "%s", "");
 	json_array(b, "languages");
 	buf_put_text(b, "\"en\"]");
 	json_array(b, "rules");
@@ -290,7 +276,7 @@ write_instance(struct buf *b, const struct instance *x, int version)
 		buf_put_text(b, "}");
 		json_object(b, "configuration");
 		json_object(b, "urls");
-		put_text(b, "streaming", "wss://%s", x->host);
+		json_format(b, "streaming", "wss://%s", x->host);
 		buf_put_text(b, "}");
 		json_object(b, "timelines_access");
 		put_access(b, "live_feeds", x->local, x->remote);

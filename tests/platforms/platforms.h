@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "base/time.h"
+#include "wire/oauth1.h"
 #include "wire/web/head.h"
 
 /* ---- Numbers that are the same for the same seed ----------------------- */
@@ -49,6 +50,12 @@ enum fault_close { CLOSE_NOT, CLOSE_BEFORE, CLOSE_HEAD, CLOSE_BODY };
 enum fault_body { BODY_FINE, BODY_HTML, BODY_PRETTY, BODY_UTF8, BODY_EMPTY };
 enum fault_page { PAGE_FINE, PAGE_DUPLICATE, PAGE_OVERLAP, PAGE_REORDERED,
 	PAGE_EMPTY, PAGE_LOOP };
+enum fault_notice { NOTICE_NONE, NOTICE_LIMIT, NOTICE_DELETE,
+	NOTICE_DISCONNECT };
+/* Of a WebSocket: pings are not answered; it is closed; messages come in
+ * fragments; a cursor is refused; the first messages come twice. */
+enum fault_ws { WS_FINE, WS_UNANSWERED, WS_CLOSED, WS_SPLIT, WS_TOO_OLD,
+	WS_REPLAY };
 enum fault_date { DATE_NONE, DATE_IN, DATE_TEXT };
 
 /* What goes wrong with one request; zeroed: nothing. */
@@ -69,9 +76,37 @@ struct fault {
 	enum fault_page page;
 	uint64_t big;                /* bytes of the first item */
 	bool silent;                 /* a stream sends nothing more */
+	enum fault_notice notice;    /* a stream sends it first */
+	enum fault_ws ws;
+	int ws_code;                 /* of CLOSED; 1006: without a close */
+	uint64_t ws_after;           /* messages before */
 	bool expire;                 /* the credential, from now on */
 	struct str rename, rename_to, suspend;    /* accounts, from now on */
 };
+
+/* ---- What worlds and their JSON have in common (world.c) --------------- */
+
+/* A member that is a text, formatted; of up to 511 bytes. */
+PRINTF_LIKE(3, 4) void json_format(struct buf *, const char *name,
+    const char *fmt, ...);
+/* A phrase of plain text, in one of several scripts. */
+const char *world_phrase(uint64_t *random);
+/* A text of some of them and `big` more bytes as a member. */
+void json_phrases(struct buf *, const char *name, uint64_t look, uint64_t big);
+/* An id of so many letters, digits, "-" and "_"; `out` has room for a NUL. */
+void world_word(uint64_t *random, char *out, size_t n);
+
+/* Of a list's entries those of one page, after what the fault says. */
+struct slice {
+	size_t at, n;                /* from there on, so many */
+	size_t next;                 /* where the next page begins; the number
+	                              * of all entries: nowhere */
+	bool reversed;
+};
+void slice_cut(const struct fault *, size_t all, size_t at, size_t most,
+    struct slice *);
+/* The place in the list of its i-th entry. */
+size_t slice_place(const struct slice *, size_t i);
 
 struct request;
 /* The plan, a JSON list, in place of the one before.  False, and `fault` says
@@ -89,6 +124,9 @@ struct budget {
 };
 /* Take one call off the budget of that name: so many in each period. */
 void budget_take(struct str name, uint64_t limit, int64_t period_s,
+    struct budget *);
+/* The same for a period that ends then. */
+void budget_take_until(struct str name, uint64_t limit, int64_t ends_s,
     struct budget *);
 /* All budgets of so many calls in place of their defaults; 0: the defaults. */
 void budget_set(uint64_t limit);
@@ -115,6 +153,15 @@ struct request {
 	size_t stream_at;
 	unsigned stream_arg;         /* the platform's */
 	const char *heartbeat;       /* what it sends when there is nothing */
+	bool stream_packs;           /* it is gzip for those who take it */
+	bool stream_over;            /* it ends after what it has sent */
+	void (*stream_end)(struct request *);    /* or NULL */
+	void *stream_data;           /* the platform's, of the arena */
+	/* A WebSocket: `stream` writes a message a line, and what the client
+	 * sends goes to `message`; NULL: that is against the protocol. */
+	bool socket;
+	const char *protocol;        /* that was chosen; or NULL */
+	void (*message)(struct request *, struct str);
 };
 
 /* The next segment of a path, decoded; false: there is none. */
@@ -125,6 +172,10 @@ uint64_t request_number(struct request *, const char *name,
     uint64_t otherwise);
 /* The token of "Authorization: Bearer", or STR_NONE. */
 struct str request_bearer(struct request *);
+
+/* Whether a request is signed by OAuth 1.0a with these keys, and was not seen
+ * before (oauth.c). */
+bool oauth_is_signed(struct request *, const struct oauth1_keys *);
 
 /* ---- Platforms --------------------------------------------------------- */
 
@@ -140,7 +191,9 @@ struct platform {
 	    char sentence[static 200]);
 };
 extern const struct platform *const platforms[];     /* up to NULL */
-extern const struct platform mastodon_platform;
+extern const struct platform bluesky_platform, feed_platform,
+    flickr_platform, mastodon_platform, tumblr_platform, twitter_platform,
+    weibo_platform, youtube_platform;
 
 /* ---- TLS (tls.c) ------------------------------------------------------- */
 
@@ -153,8 +206,22 @@ bool tls_make(const char *ca_file, const char *names);
 struct tls *tls_accept(int fd);      /* NULL: no handshake; fd is closed */
 /* Bytes read, 0 at the end or when nothing has come for a minute. */
 size_t tls_read(struct tls *, char *, size_t n);
+/* The same after at most so many ms; 0 and `*ended` unchanged: nothing came. */
+size_t tls_poll(struct tls *, char *, size_t n, int ms, bool *ended);
 bool tls_write(struct tls *, struct str);
+/* Whether the client has sent something, or has left. */
+bool tls_has_input(struct tls *);
 void tls_close(struct tls *, bool in_order);     /* or as if cut */
+
+/* ---- WebSockets (socket.c) --------------------------------------------- */
+
+/* Whether a request is a handshake. */
+bool socket_is_wanted(struct request *);
+/* Answer the handshake, and serve until either side ends it. */
+void socket_serve(struct tls *, struct request *);
+/* What `stream` and `message` do, under the lock (serve.c). */
+void serve_news(struct request *, struct buf *out);
+void serve_message(struct request *, struct str);
 
 /* Serve one connection until it ends. */
 void serve_connection(int fd);

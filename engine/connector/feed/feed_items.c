@@ -104,9 +104,7 @@ each(const struct connector_items *of, const struct item_text *t,
 		.arg = arg };
 
 	(void)a;
-	enum err e = t->text.n > 0 && t->text.p[0] == '{' ?
-	    feed_read_json(t->text, give_entry, &g, w) :
-	    feed_read_xml(t->text, give_entry, &g, w);
+	enum err e = feed_read(t->text, NULL, give_entry, &g, w);
 	buf_free(&g.json);
 	return e;
 }

@@ -100,8 +100,22 @@ read_item(yyjson_val *feed, yyjson_val *v, struct arena *a,
 }
 
 enum err
-feed_read_json(struct str text, feed_entry_fn *entry, void *arg,
-    struct why *w)
+feed_read(struct str text, struct feed_about *about, feed_entry_fn *entry,
+    void *arg, struct why *w)
+{
+	struct str json = text;
+
+	if (str_starts(json, STR("\xef\xbb\xbf")))
+		json = str_from(json, 3);
+	json = str_trim(json);
+	return json.n > 0 && json.p[0] == '{' ?
+	    feed_read_json(json, about, entry, arg, w) :
+	    feed_read_xml(text, about, entry, arg, w);
+}
+
+enum err
+feed_read_json(struct str text, struct feed_about *about,
+    feed_entry_fn *entry, void *arg, struct why *w)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct feed_entry now = { .categories = BUF_INIT };
@@ -115,6 +129,9 @@ feed_read_json(struct str text, feed_entry_fn *entry, void *arg,
 		e = why(w, ERR_INPUT, "no feed");
 	if (e != OK)
 		return e;
+	if (about != NULL)
+		buf_put_str(&about->older, json_text(json_member(j.root,
+		    "next_url")));
 	yyjson_arr_foreach(json_member(j.root, "items"), i, n, v) {
 		if (e != OK)
 			break;

@@ -40,14 +40,25 @@ typedef enum err feed_entry_fn(void *arg, const struct feed_entry *,
 void feed_entry_clear(struct feed_entry *);
 void feed_entry_free(struct feed_entry *);
 
+/* What a feed says of itself: the document with older entries, as written there
+ * (RFC 5005: prev-archive, else next; JSON Feed: next_url); or empty. */
+struct feed_about {
+	struct buf older;
+	bool is_archive;         /* it was prev-archive, which wins */
+};
+
 /*
- * Call entry() for each entry, in order.  Errors: INPUT for a text that is no
- * feed, or malformed, after the entries before the fault; those of entry().
+ * Call entry() for each entry, in order.  JSON Feed where the text begins with
+ * "{", behind a byte-order mark and blanks; else XML.  `about` may be NULL.
+ * Errors: INPUT for a text that is no feed, or malformed, after the entries
+ * before the fault; those of entry().
  */
-MUST_USE enum err feed_read_xml(struct str text, feed_entry_fn *entry,
-    void *arg, struct why *);
-/* The same for JSON Feed. */
-MUST_USE enum err feed_read_json(struct str text, feed_entry_fn *entry,
-    void *arg, struct why *);
+MUST_USE enum err feed_read(struct str text, struct feed_about *about,
+    feed_entry_fn *entry, void *arg, struct why *w);
+/* The two that it chooses from. */
+MUST_USE enum err feed_read_xml(struct str text, struct feed_about *about,
+    feed_entry_fn *entry, void *arg, struct why *w);
+MUST_USE enum err feed_read_json(struct str text, struct feed_about *about,
+    feed_entry_fn *entry, void *arg, struct why *w);
 
 #endif

@@ -62,6 +62,7 @@ static const struct {
 
 struct reading {
 	XML_Parser parser;
+	struct feed_about *about;    /* or NULL */
 	feed_entry_fn *entry;
 	void *arg;
 	struct why *why;
@@ -200,6 +201,23 @@ read_atom_link(struct reading *r, const char **attributes)
 		buf_put_str(&r->now.fields[FEED_URL], href);
 }
 
+/* Of the feed: <link rel="prev-archive" href="..."/> in <feed> or <channel>. */
+static void
+read_feed_link(struct reading *r, const char **attributes)
+{
+	struct str rel = attribute(attributes, "rel"), href =
+	    attribute(attributes, "href");
+	bool archive = str_eq(rel, STR("prev-archive"));
+
+	if (r->about == NULL || href.n == 0 || r->about->is_archive ||
+	    !(archive || (str_eq(rel, STR("next")) &&
+	    r->about->older.n == 0)))
+		return;
+	buf_clear(&r->about->older);
+	buf_put_str(&r->about->older, href);
+	r->about->is_archive = archive;
+}
+
 static void
 begin_field(struct reading *r, struct str name, enum space space,
     const char **attributes)
@@ -279,6 +297,9 @@ on_start(void *arg, const char *full, const char **attributes)
 		else if (space == SPACE_RSS && str_eq(name,
 		    STR("language")))
 			begin_text(r, &r->language, attributes);
+		else if (space == SPACE_ATOM && r->depth <= 3 &&
+		    str_eq(name, STR("link")))
+			read_feed_link(r, attributes);
 		else if (r->depth == 1)
 			buf_put_str(&r->language, lang);
 	} else if (r->depth == r->entry_depth + 1) {
@@ -353,14 +374,17 @@ on_end(void *arg, const char *full)
 }
 
 enum err
-feed_read_xml(struct str text, feed_entry_fn *entry, void *arg,
-    struct why *w)
+feed_read_xml(struct str text, struct feed_about *about,
+    feed_entry_fn *entry, void *arg, struct why *w)
 {
-	struct reading r = { .entry = entry, .arg = arg, .why = w,
-		.parser = XML_ParserCreateNS(NULL, SEPARATOR) };
+	struct reading r = { .about = about, .entry = entry, .arg = arg,
+		.why = w };
 	enum err e = OK;
 
-	CHECK(r.parser != NULL && text.n <= INT32_MAX);
+	if (text.n > INT32_MAX)
+		return why(w, ERR_INPUT, "it has more than 2 GiB");
+	r.parser = XML_ParserCreateNS(NULL, SEPARATOR);
+	CHECK(r.parser != NULL);
 	XML_SetBillionLaughsAttackProtectionMaximumAmplification(r.parser,
 	    AMPLIFICATION_MAX);
 	XML_SetBillionLaughsAttackProtectionActivationThreshold(r.parser,

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "engine/connector/mastodon/mastodon_own.h"
 #include "engine/connector/order.h"
+#include "engine/connector/shown.h"
 
 #define NAME_BYTES_MAX 512u  /* of an account */
 
@@ -15,7 +16,7 @@ put_seed(struct buf *b, const struct mastodon_run *m)
 	struct str name = mastodon_seed_name(s);
 
 	buf_put_text(b, mastodon_is_hashtag(m) ? "hashtag " : "account ");
-	mastodon_put_shown(b, name.n > 0 ? name : s->uid);
+	shown_put(b, name.n > 0 ? name : s->uid);
 }
 
 /* ---- How a run or a seed ends ------------------------------------------ */
@@ -161,7 +162,7 @@ note_account(struct mastodon_run *m, struct str id, struct str acct,
 	buf_put_str(&text, m->base);
 	buf_put_text(&text, " may have only part of the posts of accounts of "
 	    "other instances, such as ");
-	mastodon_put_shown(&text, acct);
+	shown_put(&text, acct);
 	f->note(f->arg, CONNECTOR_INFO, "partial_posts", buf_str(&text), NULL);
 }
 

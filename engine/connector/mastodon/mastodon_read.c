@@ -1,11 +1,10 @@
 #include "engine/connector/mastodon/mastodon_read.h"
 
-#include "base/text.h"
 #include "engine/connector/order.h"
+#include "engine/connector/shown.h"
 #include "engine/connector/url_text.h"
 
 #define HOST_BYTES_MAX 253u
-#define SHOWN_MAX 200u       /* bytes of a text from outside in a message */
 #define URL_BYTES_MAX 8192u
 
 const int mastodon_statuses[] = { 401, 403, 404, 410, 422, 0 };
@@ -129,18 +128,6 @@ mastodon_seed_name(const struct connector_seed *s)
 
 /* ---- What answers contain ---------------------------------------------- */
 
-void
-mastodon_put_shown(struct buf *b, struct str s)
-{
-	size_t n = MIN(s.n, SHOWN_MAX);
-
-	while (n > 0 && n < s.n && ((unsigned char)s.p[n] & 0xc0) == 0x80)
-		n--;
-	for (size_t i = 0; i < n; i++)
-		buf_put_char(b, text_has_control(str_cut(s, i, i + 1)) ? ' ' :
-		    s.p[i]);
-}
-
 bool
 mastodon_is_missing(const struct connector_answer *answer)
 {
@@ -165,7 +152,7 @@ mastodon_put_refusal(struct buf *b, struct str base, bool has_token,
 	    " wants an access token: %d", answer->status);
 	if (error.n > 0) {
 		buf_put_text(b, ", ");
-		mastodon_put_shown(b, error);
+		shown_put(b, error);
 	}
 }
 

@@ -35,8 +35,6 @@ enum err mastodon_read_instance(const struct connector_order *,
  * empty: there is none. */
 struct str mastodon_seed_name(const struct connector_seed *);
 
-/* Some of a text from outside, whole characters, on one line. */
-void mastodon_put_shown(struct buf *, struct str);
 /* 404 or 410; 401, 403 or 422. */
 bool mastodon_is_missing(const struct connector_answer *);
 bool mastodon_is_refusal(const struct connector_answer *);

@@ -14,6 +14,7 @@
 #include "engine/connector/mastodon/mastodon.h"
 #include "engine/connector/mastodon/mastodon_read.h"
 #include "engine/connector/order.h"
+#include "engine/connector/shown.h"
 #include "engine/connector/url_text.h"
 
 #define SAVED_VERSION 1
@@ -291,7 +292,7 @@ answer_access(struct stream *s, const struct connector_answer *answer,
 		buf_put_str(&text, s->base);
 		buf_put_text(&text, " streams from another host, to which its "
 		    "token is not sent: ");
-		mastodon_put_shown(&text, url);
+		shown_put(&text, url);
 		fail_run(s, f, "unknown_error", &text);
 		return;
 	}
