@@ -313,6 +313,17 @@ copy_into_place(const char *from, const char *to, mode_t mode, struct arena *a,
 }
 
 enum err
+tree_share_file(const char *path, struct why *w)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	mode_t mode = 0;
+	enum err e = read_umask(dir_of(path, &a), &mode, w);
+
+	return e == OK && chmod(path, mode) != 0 ? fail(w,
+	    "cannot change the mode of", path) : e;
+}
+
+enum err
 tree_move(const char *from, const char *to, struct why *w)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;

@@ -44,6 +44,8 @@ MUST_USE enum err tree_exchange(const char *a, const char *b, struct why *);
  * allows: what os/ makes is otherwise its owner's alone.
  */
 MUST_USE enum err tree_share(const char *dir, struct why *);
+/* The same for one file. */
+MUST_USE enum err tree_share_file(const char *path, struct why *);
 /*
  * Make the directory, and those above it that are not there, with the mode that
  * the process's umask allows; the names of those that were made are synced.
