@@ -72,8 +72,8 @@ insert(struct store *st, const struct store_harvest *h, struct wall now,
 {
 	struct why inner = WHY_INIT;
 	struct query *q = database_query(st->db, "INSERT INTO harvest (id,"
-	    " type, path, node, state, accepted, message, sealed)"
-	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING number");
+	    " type, path, node, state, accepted, message)"
+	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING number");
 
 	query_str(q, 1, store_text(h->id));
 	query_str(q, 2, h->type);
@@ -82,7 +82,6 @@ insert(struct store *st, const struct store_harvest *h, struct wall now,
 	query_str(q, 5, str_of(state_names[STORE_HARVEST_ACCEPTED]));
 	query_i64(q, 6, now.us);
 	query_str(q, 7, store_text(h->message));
-	query_bytes(q, 8, h->sealed);
 	while (query_step(q))
 		*number = (uint64_t)query_get_i64(q, 0);
 	enum err e = query_end(&q, &inner);
@@ -257,6 +256,22 @@ store_harvest_set_state(struct store *st, struct str id,
 	query_i64(q, 3, now.us);
 	query_i64(q, 4, state == STORE_HARVEST_RUNNING);
 	query_i64(q, 5, store_harvest_is_over(state));
+	return run_one(st, q, id, mine, w);
+}
+
+enum err
+store_harvest_seal(struct store *st, struct str id, struct str sealed,
+    struct why *w)
+{
+	bool mine;
+	enum err e = store_enter(st, &mine, w);
+
+	if (e != OK)
+		return e;
+	struct query *q = database_query(st->db, "UPDATE harvest SET"
+	    " sealed = ?2 WHERE id = ?1");
+	query_str(q, 1, store_text(id));
+	query_bytes(q, 2, sealed);
 	return run_one(st, q, id, mine, w);
 }
 

@@ -70,11 +70,14 @@ struct store_harvest_warc {
 };
 
 /*
- * Put a new one: id (empty: it becomes TYPE-NUMBER, in `a`), type, path,
- * message, sealed; it is accepted at `now`.  EXISTS: the id is taken; FULL.
+ * Put a new one: id (empty: it becomes TYPE-NUMBER, in `a`), type, path and
+ * message; it is accepted at `now`.  EXISTS: the id is taken; FULL.
  */
 MUST_USE enum err store_harvest_add(struct store *, struct store_harvest *,
     struct wall now, struct arena *a, struct why *);
+/* Keep these credentials with it, sealed; empty: none. */
+MUST_USE enum err store_harvest_seal(struct store *, struct str id,
+    struct str sealed, struct why *);
 /* Whole.  Memory: `a`. */
 MUST_USE enum err store_harvest_get(struct store *, struct str id,
     struct arena *a, struct store_harvest *, struct why *);

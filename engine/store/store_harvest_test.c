@@ -48,11 +48,12 @@ static struct str
 put(const char *id, struct wall now)
 {
 	struct store_harvest h = { .id = str_of(id),
-	    .type = STR("feed_entries"), .path = STR("/data/a"), .message = STR("{\"seeds\":[]}"),
-	    .sealed = STR("\1\0x") };
+	    .type = STR("feed_entries"), .path = STR("/data/a"),
+	    .message = STR("{\"seeds\":[]}") };
 	struct why w = WHY_INIT;
 
-	if (store_harvest_add(store, &h, now, &arena, &w) != OK)
+	if (store_harvest_add(store, &h, now, &arena, &w) != OK ||
+	    store_harvest_seal(store, h.id, STR("\1\0x"), &w) != OK)
 		fail_msg("%s", w.text);
 	return h.id;
 }
