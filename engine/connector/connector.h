@@ -202,6 +202,7 @@ struct connector {
 	const char *label;           /* of its items: "mastodon posts" */
 	const char *title, *help;    /* for people; `help` is a sentence */
 	enum connector_kind kind;
+	bool state_is_number;        /* its values are, in state.json */
 	const struct connector_param *params;
 	struct connector_seeds seeds;
 	const struct connector_key *credential;
