@@ -273,8 +273,8 @@ dir_of(const char *path, struct arena *a)
 {
 	const char *last = strrchr(path, '/');
 
-	return last == NULL ? "." : last == path ? "/" : arena_printf(a,
-	    "%.*s", (int)(last - path), path).p;
+	return last == NULL ? "." : last == path ? "/" : arena_copy(a,
+	    (struct str){ path, (size_t)(last - path) }).p;
 }
 
 static enum err

@@ -86,13 +86,13 @@ budget_take(struct budgets *b, struct str key, struct wall now)
 static struct str
 find_field(const struct http_head *head, const char *name)
 {
-	static const char *const forms[] = { "X-RateLimit-%s",
-		"X-Rate-Limit-%s", "RateLimit-%s" };
+	static const char *const forms[] = { "X-RateLimit-", "X-Rate-Limit-",
+		"RateLimit-" };
 	struct str found = STR_NONE;
 	char field[48];
 
 	for (size_t i = 0; i < ARRAY_LEN(forms) && found.n == 0; i++) {
-		snprintf(field, sizeof(field), forms[i], name);
+		snprintf(field, sizeof(field), "%s%s", forms[i], name);
 		found = http_find(head, str_of(field));
 	}
 	return found;
