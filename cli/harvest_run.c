@@ -111,8 +111,8 @@ show_view(struct harvest_run *r, const struct harvest_view *v)
 		    v->trouble);
 	snprintf(r->trouble, sizeof(r->trouble), "%s", v->trouble);
 	put_wait(v, wait, sizeof(wait));
-	progress_text(&r->progress, "%.*s  %llu %s  %llu answers  %llu WARC "
-	    "files%s%s", STR_FMT(v->id), (unsigned long long)v->items,
+	progress_text(&r->progress, "%.*s  %llu %s  answers: %llu  WARC "
+	    "files: %llu%s%s", STR_FMT(v->id), (unsigned long long)v->items,
 	    v->label, (unsigned long long)v->answers,
 	    (unsigned long long)v->warcs, wait, r->interrupted ?
 	    "  stopping" : "");
@@ -330,13 +330,14 @@ put_summary(struct harvest_run *r, const struct harvest_view *v)
 
 	buf_printf(b, "%.*s: %s\n", STR_FMT(v->id),
 	    store_harvest_state_name(r->state));
-	buf_printf(b, "%llu %s in %llu answers; %llu WARC files, %llu bytes, "
+	buf_printf(b, "%llu %s in %llu answers; WARC files: %llu, %llu bytes, "
 	    "in %.*s\n", (unsigned long long)v->items, v->label,
 	    (unsigned long long)v->answers, (unsigned long long)v->warcs,
 	    (unsigned long long)v->warc_bytes, STR_FMT(v->path));
 	if (v->warcs_waiting > 0)
-		buf_printf(b, "%llu WARC files could not be brought there: "
-		    "%s\n", (unsigned long long)v->warcs_waiting, v->trouble);
+		buf_printf(b, "WARC files that could not be brought there: "
+		    "%llu: %s\n", (unsigned long long)v->warcs_waiting,
+		    v->trouble);
 	while (harvest_next_note(r->harvests, v->id, &at, &n)) {
 		buf_printf(b, "%s: %.*s", n.level, STR_FMT(n.code));
 		if (n.seed.n > 0)

@@ -67,7 +67,8 @@ def ids(into, name, *more):
     shutil.rmtree(name, ignore_errors=True)
     code, out, err = ours("archive", "export", "csv", into, "--into", name,
                           *more)
-    check(f"{name}: exported", code == 0, out + err)
+    if code != 0:
+        check(f"{name}: exported", False, out + err)
     found = []
     for path in sorted(glob.glob(name + "/*.csv")):
         with open(path, newline="", encoding="utf-8-sig") as f:
@@ -205,6 +206,42 @@ same("killed: the state is that of the whole",
      json.load(open("killed/state.json")), {"__main__": {
          f"https://{HOST}.{ada['id']}.min_id":
          sim.world(HOST)["accounts"][0]["posts"][-1]}})
+
+# A short harvest, killed at any moment of its beginning and end.
+
+MOMENTS = 30
+began = time.monotonic()
+harvest("mastodon_account", "short", "--seed", "bob")
+length = time.monotonic() - began
+wrong, states = [], collections.Counter()
+for moment in range(MOMENTS):
+    into = f"moment-{moment}"
+    child = start(words("mastodon_account", into, "--seed", "bob", "--option",
+                        "incremental=true", data=into + "-data"),
+                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(length * (moment + random.random()) / MOMENTS)
+    child.kill()
+    child.communicate()
+    code, out, err = harvest(None, into, "--resume", data=into + "-data")
+    if code == 66:
+        # It had not begun, or was over.
+        code, out, err = harvest("mastodon_account", into, "--seed", "bob",
+                                 "--option", "incremental=true",
+                                 data=into + "-data")
+        states["anew"] += 1
+    else:
+        states["taken up"] += 1
+    posts = [r["uri"] for r in ids(into, into + "-csv")]
+    if code != 0 or sorted(posts) != sorted(set(posts)) or \
+            len(posts) != len(bob["posts"]) or out["warcs_waiting"] != 0 or \
+            json.load(open(into + "/state.json"))["__main__"] != {
+            f"https://{HOST}.{bob['id']}.min_id": bob["posts"][-1]} or \
+            ours("archive", "check", "--strict", into)[0] != 0:
+        wrong.append((moment, code, out, err[-300:], len(posts)))
+check(f"killed at {MOMENTS} moments: all posts once, and their state",
+      not wrong, wrong)
+check("killed at these moments: some were taken up", states["taken up"] > 3,
+      states)
 
 # ---- Faults --------------------------------------------------------------------------
 
