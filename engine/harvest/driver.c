@@ -110,8 +110,12 @@ act_on(struct slot *s, enum driver_verdict v, const struct driver_answer *a)
 		    "the answer is not whole, or no JSON");
 		return;
 	case VERDICT_USELESS:
-		snprintf(what, sizeof(what), "status %d was not expected",
-		    a->status);
+		if (a->too_long)
+			snprintf(what, sizeof(what), "the answer exceeds "
+			    "fetch.body_bytes_max");
+		else
+			snprintf(what, sizeof(what), "status %d was not "
+			    "expected", a->status);
 		redo(s, what);
 		return;
 	}
@@ -122,8 +126,8 @@ take_answer(struct slot *s)
 {
 	struct call *c = &s->sent;
 	struct driver_answer a = { .status = c->status, .head = &c->head,
-	    .body = buf_str(&c->content), .cut = c->truncated || c->damaged,
-	    .when = clock_wall() };
+	    .body = buf_str(&c->content), .damaged = c->damaged,
+	    .too_long = c->truncated, .when = clock_wall() };
 
 	s->state = SLOT_READY;
 	s->driver->captures = MAX(s->driver->captures, c->number);

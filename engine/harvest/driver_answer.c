@@ -153,9 +153,9 @@ driver_take(struct slot *s, const struct driver_answer *in)
 
 	if (in->status == 429)
 		return VERDICT_LATER;
-	if (in->status >= 500 || (good && in->cut))
+	if (in->status >= 500 || (good && in->damaged))
 		return VERDICT_LOST;
-	if (!is_expected(&s->call, in->status))
+	if (!is_expected(&s->call, in->status) || (good && in->too_long))
 		return VERDICT_USELESS;
 	yyjson_doc *doc = yyjson_read(in->body.p, in->body.n,
 	    YYJSON_READ_BIGNUM_AS_RAW);

@@ -67,14 +67,15 @@ struct driver_answer {
 	int status;
 	const struct http_head *head;
 	struct str body;             /* decoded */
-	bool cut;                    /* not all of the body is there */
+	bool damaged;                /* its coding is */
+	bool too_long;               /* for fetch.body_bytes_max */
 	struct wall when;
 };
 enum driver_verdict {
 	VERDICT_TAKEN,       /* the connector has it; the slot may be free */
 	VERDICT_LATER,       /* status 429 */
 	VERDICT_LOST,        /* as a transfer that was lost */
-	VERDICT_USELESS      /* a status that nobody expects */
+	VERDICT_USELESS      /* of a status that nobody expects, too long */
 };
 enum driver_verdict driver_take(struct slot *, const struct driver_answer *);
 /* The run ends without success. */

@@ -53,8 +53,8 @@ take_capture(struct driver *d, struct capture_query *q)
 		return;
 	}
 	struct driver_answer answer = { .status = head.status, .head = &head,
-	    .body = q->body_bytes, .cut = q->damaged || q->cut ||
-	    (q->entry.flags & JOURNAL_TRUNCATED),
+	    .body = q->body_bytes, .damaged = q->damaged,
+	    .too_long = q->cut || (q->entry.flags & JOURNAL_TRUNCATED),
 	    .when = { q->entry.start.us + q->entry.duration_us } };
 	if (driver_take(s, &answer) == VERDICT_TAKEN)
 		d->look.replayed++;

@@ -147,6 +147,7 @@ void
 harvest_settled(struct harvest *h)
 {
 	loop_timer_stop(h->all->options.home, &h->stop_timer);
+	loop_timer_stop(h->all->options.home, &h->roll_timer);
 	if (h->end == STORE_HARVEST_GOES_ON && h->aim == AIM_RUN) {
 		harvest_set_roll_timer(h);
 		driver_go_on(h->driver);
@@ -174,6 +175,8 @@ driver_quiet(void *arg)
 	struct harvest *h = arg;
 	const struct crawl_row *row = harvest_crawl(h);
 
+	if (h->end != STORE_HARVEST_GOES_ON)
+		return;
 	/* Its crawl was cancelled: there is nothing to go on with. */
 	h->stops_by_crawl = row == NULL || crawl_row_is_over(row);
 	harvest_settle(h);
