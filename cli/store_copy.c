@@ -1,6 +1,6 @@
 /*
- * argiope store copy TARGET -- policies, schedules and tokens from SQLite to
- * PostgreSQL, and back.
+ * argiope store copy TARGET -- policies, schedules, tokens and harvests from
+ * SQLite to PostgreSQL, and back.
  *
  *     postgresql://...   from the data directory
  *     sqlite:DIR         from store.url
@@ -15,8 +15,9 @@
 
 const struct option_verb store_copy_verb = {
 	"store copy", "TARGET", 1, 1,
-	"Copy policies, schedules and tokens between SQLite and PostgreSQL",
-	"TARGET is the URL of a PostgreSQL database, to which the store of the "
+	"Copy what the store keeps between SQLite and PostgreSQL",
+	"Policies, schedules, tokens and harvests are copied.  TARGET is the "
+	"URL of a PostgreSQL database, to which the store of the "
 	"data directory is copied; or sqlite:DIR, to which that of store.url "
 	"is.  What is there stays; the copy is used once store.url says so.  "
 	"No daemon may use the data directory meanwhile.  A password for "
@@ -112,12 +113,15 @@ print_counts(const struct copying *x)
 		json_u64(b, "policies", x->n.policies);
 		json_u64(b, "schedules", x->n.schedules);
 		json_u64(b, "tokens", x->n.tokens);
+		json_u64(b, "harvests", x->n.harvests);
 		buf_put_text(b, "}\n");
 		return;
 	}
-	buf_printf(b, "copied: %zu policies, %zu schedules, %zu tokens\n"
+	buf_printf(b, "copied: %zu policies, %zu schedules, %zu tokens, "
+	    "%zu harvests\n"
 	    "To use them, set store.url = \"%s\"\n", x->n.policies,
-	    x->n.schedules, x->n.tokens, x->to_file ? "" : x->url);
+	    x->n.schedules, x->n.tokens, x->n.harvests, x->to_file ? "" :
+	    x->url);
 }
 
 enum err

@@ -47,6 +47,8 @@
 	X(crawl)                                                             \
 	X(explain)                                                           \
 	VERBS_REALTIME(X)                                                    \
+	X(harvest_types)                                                     \
+	X(harvest_run)                                                       \
 	X(status)                                                            \
 	X(backup)                                                            \
 	X(archive_ls)                                                        \

@@ -231,6 +231,122 @@ tree_share(const char *dir, struct why *w)
 	return e;
 }
 
+static enum err
+make_one(char *path, struct why *w)
+{
+	char *last = strrchr(path, '/');
+
+	if (mkdir(path, 0777) != 0)
+		return errno == EEXIST ? OK : fail(w, "cannot make", path);
+	if (last == NULL)
+		return file_sync_dir(".", w);
+	*last = '\0';
+	enum err e = file_sync_dir(last == path ? "/" : path, w);
+	*last = '/';
+	return e;
+}
+
+enum err
+tree_make_dir(const char *dir, struct why *w)
+{
+	char *path = mem_copy_text(dir);
+	enum err e = OK;
+
+	for (char *p = path; e == OK && *p != '\0'; p++) {
+		if (*p != '/' || p == path)
+			continue;
+		*p = '\0';
+		e = make_one(path, w);
+		*p = '/';
+	}
+	if (e == OK)
+		e = make_one(path, w);
+	if (e == OK && tree_kind(path, NULL) != TREE_DIR)
+		e = why(w, ERR_EXISTS, "%s is there and is no directory", dir);
+	mem_free(&path);
+	return e;
+}
+
+/* The directory of a path, in `a`. */
+static const char *
+dir_of(const char *path, struct arena *a)
+{
+	const char *last = strrchr(path, '/');
+
+	return last == NULL ? "." : last == path ? "/" : arena_copy(a,
+	    (struct str){ path, (size_t)(last - path) }).p;
+}
+
+static enum err
+sync_file(const char *path, struct why *w)
+{
+	int fd = -1;
+	enum err e = file_open(path, FILE_READ, &fd, w);
+
+	if (e == OK)
+		e = file_sync(fd, w);
+	file_close(&fd);
+	return e;
+}
+
+/* Below a hidden name first, so that no reader finds half of it. */
+static enum err
+copy_into_place(const char *from, const char *to, mode_t mode, struct arena *a,
+    struct why *w)
+{
+	const char *dir = dir_of(to, a), *last = strrchr(to, '/');
+	const char *part = arena_printf(a, "%s/.%s.part", dir, last == NULL ?
+	    to : last + 1).p;
+
+	if (unlink(part) != 0 && errno != ENOENT)
+		return fail(w, "cannot remove", part);
+	enum err e = tree_copy(from, part, UINT64_MAX, w);
+	if (e == OK && chmod(part, mode) != 0)
+		e = fail(w, "cannot change the mode of", part);
+	if (e == OK)
+		e = sync_file(part, w);
+	if (e == OK)
+		e = file_rename_new(part, to, w);
+	if (e == OK)
+		e = file_sync_dir(dir, w);
+	return e == OK ? file_remove(from, w) : e;
+}
+
+enum err
+tree_share_file(const char *path, struct why *w)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	mode_t mode = 0;
+	enum err e = read_umask(dir_of(path, &a), &mode, w);
+
+	return e == OK && chmod(path, mode) != 0 ? fail(w,
+	    "cannot change the mode of", path) : e;
+}
+
+enum err
+tree_move(const char *from, const char *to, struct why *w)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	const char *dir = dir_of(to, &a);
+	struct stat own, other;
+	mode_t mode = 0;
+
+	if (lstat(from, &own) != 0)
+		return fail(w, "cannot find", from);
+	if (stat(dir, &other) != 0)
+		return fail(w, "cannot find", dir);
+	enum err e = read_umask(dir, &mode, w);
+	if (e == OK && own.st_dev != other.st_dev)
+		e = copy_into_place(from, to, mode, &a, w);
+	else if (e == OK && chmod(from, mode) != 0)
+		e = fail(w, "cannot change the mode of", from);
+	else if (e == OK)
+		e = file_rename_new(from, to, w);
+	if (e == OK)
+		e = file_sync_dir(dir, w);
+	return e == OK ? file_sync_dir(dir_of(from, &a), w) : e;
+}
+
 enum err
 tree_sync(const char *dir, struct why *w)
 {

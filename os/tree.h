@@ -44,6 +44,20 @@ MUST_USE enum err tree_exchange(const char *a, const char *b, struct why *);
  * allows: what os/ makes is otherwise its owner's alone.
  */
 MUST_USE enum err tree_share(const char *dir, struct why *);
+/* The same for one file. */
+MUST_USE enum err tree_share_file(const char *path, struct why *);
+/*
+ * Make the directory, and those above it that are not there, with the mode that
+ * the process's umask allows; the names of those that were made are synced.
+ */
+MUST_USE enum err tree_make_dir(const char *dir, struct why *);
+/*
+ * Move a file, durably, to where nothing stands, with the mode that the umask
+ * allows.  On another file system it is copied under a hidden name beside `to`,
+ * synced and renamed; `from` is removed last.  A copy that an earlier call has
+ * left half is replaced.  Errors: EXISTS when anything stands at `to`.
+ */
+MUST_USE enum err tree_move(const char *from, const char *to, struct why *);
 /* All that was written on the file system of `dir` reaches the disk. */
 MUST_USE enum err tree_sync(const char *dir, struct why *);
 

@@ -127,12 +127,60 @@ test_exchange_and_share(void **state)
 	umask(before);
 }
 
+/* Directories and files that others may read, also from another device. */
+static void
+test_make_dir_and_move(void **state)
+{
+	char other[] = "/dev/shm/argiope-tree-XXXXXX";
+	struct arena a = ARENA_INIT;
+	mode_t before = umask(027);
+	struct stat s;
+
+	(void)state;
+	assert_int_equal(tree_remove("tree.tmp", NULL), OK);
+	assert_int_equal(tree_make_dir("tree.tmp/2026/11", NULL), OK);
+	assert_int_equal(tree_make_dir("tree.tmp/2026/11", NULL), OK);
+	assert_int_equal(stat("tree.tmp/2026", &s), 0);
+	assert_int_equal(s.st_mode & 07777, 0750);
+	put("tree.tmp/one", "1");
+	assert_int_equal(tree_make_dir("tree.tmp/one", NULL), ERR_EXISTS);
+	assert_int_equal(tree_move("tree.tmp/one", "tree.tmp/2026/11/one",
+	    NULL), OK);
+	expect("tree.tmp/2026/11/one", "1");
+	assert_int_equal(stat("tree.tmp/2026/11/one", &s), 0);
+	assert_int_equal(s.st_mode & 07777, 0640);
+	assert_int_equal(tree_kind("tree.tmp/one", NULL), TREE_ABSENT);
+	put("tree.tmp/two", "2");
+	assert_int_equal(tree_move("tree.tmp/two", "tree.tmp/2026/11/one",
+	    NULL), ERR_EXISTS);
+	expect("tree.tmp/two", "2");
+	if (mkdtemp(other) != NULL) {
+		struct str to = arena_printf(&a, "%s/two", other);
+		/* What a crash has left of a copy. */
+		put(arena_printf(&a, "%s/.two.part", other).p, "half");
+		assert_int_equal(tree_move("tree.tmp/two", to.p, NULL), OK);
+		expect(to.p, "2");
+		assert_int_equal(stat(to.p, &s), 0);
+		assert_int_equal(s.st_mode & 07777, 0640);
+		assert_int_equal(tree_kind("tree.tmp/two", NULL),
+		    TREE_ABSENT);
+		put("tree.tmp/three", "3");
+		assert_int_equal(tree_move("tree.tmp/three", to.p, NULL),
+		    ERR_EXISTS);
+		assert_int_equal(tree_remove(other, NULL), OK);
+	}
+	assert_int_equal(tree_remove("tree.tmp", NULL), OK);
+	arena_free(&a);
+	umask(before);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_exchange_and_share),
+		cmocka_unit_test(test_make_dir_and_move),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

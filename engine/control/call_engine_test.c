@@ -234,6 +234,62 @@ calls_are_captures_of_their_crawl(void **state)
 	rig_close(&rig);
 }
 
+/* --- the files of a harvest ----------------------------------------------- */
+
+static void
+file_ended(struct end_file_request *q)
+{
+	*(bool *)q->arg = true;
+}
+
+/* How many WARC files are finished in that directory. */
+static size_t
+end_file(uint32_t crawl, const char *dir)
+{
+	bool is_done = false;
+	struct end_file_request q = { .crawl = crawl, .done = file_ended,
+	    .arg = &is_done };
+	struct archive_catalogue c;
+
+	crawl_end_file(rig.engine, &q);
+	RIG_UNTIL_DONE(&rig, is_done);
+	assert_int_equal(q.why.err, OK);
+	if (archive_list(&dir, 1, false, &rig.arena, &c, NULL) == ERR_ABSENT)
+		return 0;
+	for (size_t i = 0; i < c.n; i++)
+		assert_true(str_starts(c.files[i].name, STR("feed_7-")));
+	return c.n;
+}
+
+static void
+a_harvest_s_file_ends_when_it_is_asked_to(void **state)
+{
+	struct crawl_order o;
+	struct str tag = STR("feed_entries");
+
+	(void)state;
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	struct str dir = arena_printf(&rig.arena, "%s/harvest/feed_7",
+	    rig.dir);
+	struct launch l = { .spec.kind = CRAWL_HARVEST,
+	    .spec.name = STR("feed-7"), .spec.policy =
+	    STR("{\"rate_limit\":0}"), .spec.warc_dir = dir,
+	    .spec.tags = &tag, .spec.tags_n = 1 };
+	rig_say_launch(&rig, &l);
+	assert_int_equal(l.why.err, OK);
+	assert_int_equal(end_file(l.crawl, dir.p), 0);
+	ask(l.crawl, "/a", CALL_RESPONSE, "");
+	ask(l.crawl, "/b", CALL_RESPONSE, "");
+	assert_int_equal(end_file(l.crawl, dir.p), 1);
+	assert_int_equal(end_file(l.crawl, dir.p), 1);
+	ask(l.crawl, "/c", CALL_RESPONSE, "");
+	rig_steer(&rig, l.crawl, CRAWL_COMPLETE, &o);
+	assert_int_equal(end_file(l.crawl, dir.p), 2);
+	is_capture(l.crawl, 3, "/c", 200);
+	rig_close(&rig);
+}
+
 /* Paused it holds its calls; cancelled it stops them. */
 static void
 an_order_holds_for_calls(void **state)
@@ -372,6 +428,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_are_captures_of_their_crawl),
+		cmocka_unit_test(a_harvest_s_file_ends_when_it_is_asked_to),
 		cmocka_unit_test(an_order_holds_for_calls),
 		cmocka_unit_test(an_archived_answer_serves_later_calls),
 	};

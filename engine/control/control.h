@@ -46,7 +46,9 @@ struct launch {
 	/*
 	 * In.  Of the spec: kind (TASKS, HARVEST: no seeds), name, tags, key,
 	 * schedule, operator_seeds (false for what comes through doors), and
-	 * `policy` or else `policy_name` (both empty: `default`).
+	 * `policy` or else `policy_name` (both empty: `default`).  A harvest's
+	 * also has the warc_dir, whose last part is the prefix of its files'
+	 * names, and one tag, the type of the harvest.
 	 */
 	struct crawl_spec spec;
 	const struct launch_seed *seeds;
@@ -70,7 +72,7 @@ struct launch {
 /*
  * The registry has the crawl when done() is called, and no observer sees the
  * crawl earlier.  Its WARCs go to DATA/archive/crawl-ID, those of a schedule's
- * runs to DATA/archive/schedule-ID.
+ * runs to DATA/archive/schedule-ID, a harvest's to its warc_dir.
  */
 void crawl_launch(struct engine *, struct launch *);
 
@@ -81,6 +83,25 @@ void crawl_launch(struct engine *, struct launch *);
  */
 struct call;
 void engine_call(struct engine *, struct call *);
+
+/*
+ * Close the WARC file of a harvest's crawl, and be done when all its files so
+ * far have their names and that is committed.  A crawl without an open file, or
+ * that has ended, is no error.  What is captured later goes to a new file; so
+ * whoever wants to know which captures the files contain makes no call
+ * meanwhile.
+ */
+struct end_file_request {
+	uint32_t crawl;
+	struct why why;              /* BROKEN: the ledger failed */
+	void (*done)(struct end_file_request *);
+	void *arg;
+	/* The engine's. */
+	struct request request;
+	struct engine *engine;
+	struct list node;
+};
+void crawl_end_file(struct engine *, struct end_file_request *);
 
 /*
  * Run an ended crawl again: a new crawl with its seeds, their delays, its tags

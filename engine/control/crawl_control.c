@@ -106,7 +106,9 @@ plan_crawl(struct launch *l, struct why *w)
 	q->spec.seeds = urls;
 	q->spec.seeds_n = l->seeds_n;
 	q->seed_delays = delays;
-	q->warc_parent = arena_printf(a, "%s/archive", l->engine->data_dir);
+	if (q->spec.kind != CRAWL_HARVEST)
+		q->warc_parent = arena_printf(a, "%s/archive",
+		    l->engine->data_dir);
 	q->ends_by_duration = true;
 	enum err e = crawl_runtime_plan(q, l->engine->settings, &l->plan,
 	    &inner);

@@ -38,6 +38,7 @@ struct running {
 	bool first_file_named;
 	enum fetch_order order;          /* the last */
 	struct crawl *crawl;             /* that it refers to; or NULL */
+	struct str harvest_type;         /* empty: it is none */
 	bool ended;                      /* and its owner has left */
 };
 
@@ -233,6 +234,8 @@ compile(struct running *r, const struct crawl_request *q,
 		return e;
 	adopt(r, rules);
 	s->name = arena_copy(&r->arena, spec->name);
+	if (spec->kind == CRAWL_HARVEST && spec->tags_n > 0)
+		r->harvest_type = arena_copy(&r->arena, spec->tags[0]);
 	s->user_agent = arena_copy(&r->arena, policy->user_agent);
 	s->product_token = arena_copy(&r->arena, text_product_token(
 	    policy_user_agent(policy)));
@@ -590,6 +593,9 @@ crawl_runtime_warcinfo(
 		    STR("obey") : STR("ignore"),
 		.user_agent = r->shared.user_agent.n != 0 ?
 		    r->shared.user_agent : c->settings->user_agent,
+		.harvest_id = r->harvest_type.n > 0 ? r->shared.name :
+		    STR_NONE,
+		.harvest_type = r->harvest_type,
 		.crawl = id, .crawl_name = r->shared.name,
 		.crawl_kind = str_of(crawl_kind_name(r->spec.kind)),
 		.seeds = r->seed_texts,

@@ -234,6 +234,7 @@ open_frontier(struct engine *e, struct why *w)
 	o.health = health_changed;
 	o.arg = e;
 	engine_hooks_options(e, &o);
+	engine_files_options(e, &o);
 	return frontier_open(e->ledger_loop, &o, &e->frontier, w);
 }
 
@@ -613,6 +614,7 @@ engine_free(struct engine **ep)
 	crawl_registry_free(&e->registry);
 	pool_free(&e->pool);
 	engine_hooks_free(e);
+	engine_files_free(e);
 	for (unsigned i = 0; i < e->loops_n; i++) {
 		engine_free_types(&e->loops[i]);
 		if (e->loops[i].loop != e->ledger_loop)

@@ -55,6 +55,7 @@ struct engine {
 	size_t retry_max;                /* crawl.retry_max */
 	struct hooks *hooks;             /* NULL: none is configured */
 	struct map naming;               /* crawls whose WARCs get names */
+	struct map closing_files;        /* the same, of harvests */
 	struct snapshot_source snapshot_source;
 	struct request_places places;
 	struct request_loops each_loop;
@@ -89,6 +90,9 @@ MUST_USE enum err engine_hooks_open(struct engine *, struct why *);
 void engine_hooks_free(struct engine *);
 /* The crawl writes: its hook will have to be called when it ends. */
 void engine_hooks_expect(struct engine *, uint32_t crawl);
+/* end_file.c: before the frontier is opened; behind it. */
+void engine_files_options(struct engine *, struct frontier_options *);
+void engine_files_free(struct engine *);
 /* A loop's transport. */
 struct transport *engine_transport(struct engine *, struct loop *);
 /* Open the store and start its thread (store_verbs.c). */

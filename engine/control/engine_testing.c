@@ -277,7 +277,10 @@ rig_start(struct rig *r)
 		.arg = r,
 	};
 	must(engine_open(&o, &r->engine, &w), &w);
-	go_on(r);
+	if (r->opened != NULL)
+		r->opened(r);
+	else
+		go_on(r);
 	engine_start(r->engine);
 }
 

@@ -40,6 +40,9 @@ struct rig {
 	uint16_t port;
 	uint64_t views;              /* that the engine has told */
 	struct crawl_view view;      /* the last of them */
+	/* Called by rig_start() before the engine starts, in place of going on
+	 * with the crawls that ran; NULL: they go on. */
+	void (*opened)(struct rig *);
 	struct arena arena;
 };
 /*

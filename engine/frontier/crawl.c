@@ -1,4 +1,5 @@
 /* Crawls in memory, and their records. */
+#include "engine/archive/archive.h"
 #include "engine/frontier/error_summary.h"
 #include "engine/frontier/near_dup.h"
 #include "engine/frontier/queue.h"
@@ -146,9 +147,24 @@ crawl_from_note(struct frontier *f, struct str note)
 }
 
 void
-crawl_prefix(const struct crawl *c, char *out, size_t size)
+crawl_prefix(const struct crawl *c, char out[static CRAWL_PREFIX_MAX])
 {
-	snprintf(out, size, "crawl-%u", c->id);
+	struct str own = archive_base_name(c->warc_dir);
+
+	if (c->view.kind == CRAWL_HARVEST && own.n > 0 &&
+	    own.n < CRAWL_PREFIX_MAX)
+		snprintf(out, CRAWL_PREFIX_MAX, "%.*s", STR_FMT(own));
+	else
+		snprintf(out, CRAWL_PREFIX_MAX, "crawl-%u", c->id);
+}
+
+void
+frontier_end_file(struct frontier *f, uint32_t id)
+{
+	struct crawl *c = crawl_get(f, id);
+
+	if (c != NULL)
+		ledger_series_close(f->ledger, &c->series);
 }
 
 /* --- changes ------------------------------------------------------------ */

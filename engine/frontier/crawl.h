@@ -63,8 +63,12 @@ struct crawl *crawl_get(const struct frontier *, uint32_t id);
 /* The crawl of that number; an empty one is made when there is none. */
 struct crawl *crawl_make(struct frontier *, uint32_t id);
 void crawl_free(struct crawl **);
-/* The prefix of its WARC files' names, and of their work directory. */
-void crawl_prefix(const struct crawl *, char *out, size_t size);
+/*
+ * The prefix of its WARC files' names, and of their work directory: a harvest's
+ * is the last part of its directory's path, any other crawl's "crawl-ID".
+ */
+#define CRAWL_PREFIX_MAX 208
+void crawl_prefix(const struct crawl *, char out[static CRAWL_PREFIX_MAX]);
 /* Note the crawl's state in the gathering group. */
 void crawl_touch(struct crawl *);
 /* Set the buffer to the crawl's note. */

@@ -164,13 +164,13 @@ static enum err
 quarantine(struct frontier *f, struct why *w)
 {
 	enum err e = OK;
-	char prefix[32];
+	char prefix[CRAWL_PREFIX_MAX];
 
 	MAP_EACH(c, &f->crawls, const struct crawl) {
 		if (e != OK || crawl_state_is_ended(c->view.state) ||
 		    c->warc_dir.n == 0)
 			continue;
-		crawl_prefix(c, prefix, sizeof(prefix));
+		crawl_prefix(c, prefix);
 		e = ledger_quarantine(f->ledger, c->warc_dir.p, NULL,
 		    prefix, w);
 	}

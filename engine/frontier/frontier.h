@@ -127,6 +127,9 @@ MUST_USE enum err frontier_set_state(struct frontier *, uint32_t id,
     enum crawl_state, const char *reason, struct why *);
 MUST_USE enum err frontier_view(struct frontier *, uint32_t id,
     struct crawl_view *);
+/* Close the crawl's WARC file, if one is open, in the gathering group; what
+ * comes later goes to another file. */
+void frontier_end_file(struct frontier *, uint32_t id);
 /* Until this reference is given back, its teardown waits, and so does its
  * deletion.  There is such a crawl. */
 struct crawl *frontier_ref(struct frontier *, uint32_t id);

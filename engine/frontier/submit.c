@@ -224,13 +224,15 @@ archive(struct crawl *c, struct submission *s, struct archive_place *p)
 		.rollover_s = f->options.rollover_s,
 		.warcinfo = frontier_warcinfo, .arg = c,
 	};
-	char prefix[32];
+	char prefix[CRAWL_PREFIX_MAX];
 
 	if (s->parts_n == 0 || c->warc_dir.n == 0)
 		return OK;
 	if (c->series == NULL) {
-		crawl_prefix(c, prefix, sizeof(prefix));
+		crawl_prefix(c, prefix);
 		o.prefix = prefix;
+		o.owner = c->view.kind == CRAWL_HARVEST ? WARC_OF_HARVEST :
+		    WARC_OF_CRAWL;
 		c->series = ledger_series_open(f->ledger, &o);
 	}
 	bytes_limit_set(c, c->view.counts.warc_bytes + s->members.n);

@@ -303,7 +303,9 @@ report_lost(const struct warc_record *r, struct arena *a,
 	if (audit_record(r, a, &f))
 		return;
 	if (f.moved != NULL) {
-		report_moved(&f, n);
+		/* Those of harvests are meant to be elsewhere. */
+		if (!f.readable || r->owner != WARC_OF_HARVEST)
+			report_moved(&f, n);
 		return;
 	}
 	if (++n->lost > LOST_SHOWN)

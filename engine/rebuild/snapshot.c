@@ -22,6 +22,7 @@ struct making {
 	const struct stored_paths *paths;
 	struct arena arena;
 	struct map open;             /* name of an open WARC -> its end */
+	bool open_is_read;
 	struct deferred *deferred;
 	uint64_t outside;
 	/* The part under way. */
@@ -200,8 +201,10 @@ copy_archived(void *arg, const char *path, uint64_t bytes, struct why *w)
 static enum err
 copy_ARCHIVE(struct making *m, struct why *w)
 {
-	enum err e = m->index == NULL ? OK : read_open_files(m, w);
+	bool read = m->index == NULL || m->open_is_read;
+	enum err e = read ? OK : read_open_files(m, w);
 
+	m->open_is_read = true;
 	return e == OK ? tree_walk(m->from_dir.p, copy_archived, m, w) : e;
 }
 

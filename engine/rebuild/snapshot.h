@@ -27,7 +27,9 @@
  *   FILE      one file
  *
  * "hooks" comes before "archive": a file that a hook moves meanwhile has its
- * note there, or its call is pending in the copy.
+ * note there, or its call is pending in the copy.  "harvest" comes before
+ * "store.db": a file that was brought away meanwhile is in the copy all the
+ * same.
  *
  *        name         how */
 #define SNAPSHOT_PARTS(X)                                                    \
@@ -36,6 +38,7 @@
 	X("log", FILES)                                                      \
 	X("hooks", FILES)                                                    \
 	X("archive", ARCHIVE)                                                \
+	X("harvest", ARCHIVE)                                                \
 	X("store.db", DATABASE)                                              \
 	X("items.db", DATABASE)
 

@@ -1,6 +1,6 @@
 /*
  * store -- what people and programs have put down to be kept: policies,
- * schedules, tokens.  (Items, tasks, harvests and the outbox follow.)
+ * schedules, tokens, and harvests (store_harvest.h).
  *
  * The store judges no policy and no seed: engine/policy does.  It holds to the
  * limits below, and knows its keys.  Every verb that writes has committed when
@@ -66,11 +66,11 @@ bool store_is_shared(const struct store *);
 bool store_url_is_server(const char *url);
 
 /*
- * Put all policies, schedules and tokens of `from`, with their ids, into `to`,
- * in one commit.  EXISTS when `to` has any.
+ * Put all policies, schedules, tokens and harvests of `from`, with their ids,
+ * into `to`, in one commit.  EXISTS when `to` has any.
  */
 struct store_copied {
-	size_t policies, schedules, tokens;
+	size_t policies, schedules, tokens, harvests, warcs;
 };
 MUST_USE enum err store_copy(struct store *from, struct store *to,
     struct store_copied *, struct why *);

@@ -8,31 +8,44 @@
 
 #define SCHEDULE_COLUMNS "id, name, seeds, policy, policy_json, tags, every," \
 	" unit, timing, name_template, start_at, next_at, runs, last_crawl"
+#define HARVEST_COLUMNS "number, id, type, path, state, accepted, started," \
+	" ended, captures, outcome, merged, message, sealed, saved, totals"
+#define WARC_COLUMNS "harvest, name, warc_id, sha1, bytes, created, placed"
 #define TOKEN_COLUMNS "id, name, scopes, hash, created, used"
 
 struct copied_table {
 	const char *name, *select, *insert;
 	const char *types;           /* of the columns: Text, Bytes, Number */
 	bool has_node;               /* `insert` ends with this daemon's name */
-	bool counts_ids;
+	const char *id;              /* the column that counts; or NULL */
 	size_t offset;               /* of its number in struct store_copied */
 };
 
 static const struct copied_table tables[] = {
 	{ "policy", "SELECT name, json, created, changed FROM policy",
 	    "INSERT INTO policy (name, json, created, changed)"
-	    " VALUES (?1, ?2, ?3, ?4)", "TTNN", false, false,
+	    " VALUES (?1, ?2, ?3, ?4)", "TTNN", false, NULL,
 	    offsetof(struct store_copied, policies) },
 	/* Claims are not copied; the last crawls are this daemon's. */
 	{ "schedule", "SELECT " SCHEDULE_COLUMNS " FROM schedule",
 	    "INSERT INTO schedule (" SCHEDULE_COLUMNS ", node) VALUES (?1,"
 	    " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-	    "NTTTTTNTTTNNNN", true, true,
+	    "NTTTTTNTTTNNNN", true, "id",
 	    offsetof(struct store_copied, schedules) },
 	{ "token", "SELECT " TOKEN_COLUMNS " FROM token",
 	    "INSERT INTO token (" TOKEN_COLUMNS ")"
-	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)", "NTTBNN", false, true,
+	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)", "NTTBNN", false, "id",
 	    offsetof(struct store_copied, tokens) },
+	/* The ledger that has their captures is this daemon's. */
+	{ "harvest", "SELECT " HARVEST_COLUMNS " FROM harvest",
+	    "INSERT INTO harvest (" HARVEST_COLUMNS ", node) VALUES (?1, ?2,"
+	    " ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+	    "NTTTTNNNNTNTBBT", true, "number",
+	    offsetof(struct store_copied, harvests) },
+	{ "harvest_warc", "SELECT " WARC_COLUMNS " FROM harvest_warc",
+	    "INSERT INTO harvest_warc (" WARC_COLUMNS ")"
+	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", "TTTTNNN", false, NULL,
+	    offsetof(struct store_copied, warcs) },
 };
 
 static void
@@ -73,20 +86,22 @@ copy_last_id(struct store *from, struct store *to,
     const struct copied_table *t, struct why *w)
 {
 	static const struct sql get = {
-		"SELECT seq FROM sqlite_sequence WHERE name = ?1",
+		"SELECT seq FROM sqlite_sequence WHERE name = ?1 AND ?2 <> ''",
 		"SELECT pg_sequence_last_value(pg_get_serial_sequence(?1,"
-		" 'id')::regclass)" };
+		" ?2)::regclass)" };
 	static const struct sql clear = {
 		"DELETE FROM sqlite_sequence WHERE name = ?1",
 		"SELECT 1 WHERE ?1 = ''" };
 	static const struct sql set = {
-		"INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)",
-		"SELECT setval(pg_get_serial_sequence(?1, 'id')::regclass,"
+		"INSERT INTO sqlite_sequence (name, seq) SELECT ?1, ?2"
+		" WHERE ?3 <> ''",
+		"SELECT setval(pg_get_serial_sequence(?1, ?3)::regclass,"
 		" ?2)" };
 	struct query *q = database_query_sql(from->db, &get);
 	int64_t last = 0;
 
 	query_str(q, 1, str_of(t->name));
+	query_str(q, 2, str_of(t->id));
 	if (query_step(q))
 		last = query_get_i64(q, 0);
 	enum err e = query_end(&q, w);
@@ -98,6 +113,7 @@ copy_last_id(struct store *from, struct store *to,
 	q = database_query_sql(to->db, &set);
 	query_str(q, 1, str_of(t->name));
 	query_i64(q, 2, last);
+	query_str(q, 3, str_of(t->id));
 	query_post(&q);
 	return OK;
 }
@@ -107,17 +123,17 @@ check_empty(struct store *to, struct why *w)
 {
 	struct query *q = database_query(to->db, "SELECT"
 	    " (SELECT count(*) FROM policy), (SELECT count(*) FROM schedule),"
-	    " (SELECT count(*) FROM token)");
-	long long n[3] = { 0 };
+	    " (SELECT count(*) FROM token), (SELECT count(*) FROM harvest)");
+	long long n[4] = { 0 };
 
 	if (query_step(q))
-		for (int i = 0; i < 3; i++)
+		for (int i = 0; i < 4; i++)
 			n[i] = (long long)query_get_i64(q, i);
 	enum err e = query_end(&q, w);
-	if (e == OK && n[0] + n[1] + n[2] > 0)
+	if (e == OK && n[0] + n[1] + n[2] + n[3] > 0)
 		e = why(w, ERR_EXISTS, "the target is not empty: it has %lld "
-		    "policies, %lld schedules and %lld tokens", n[0], n[1],
-		    n[2]);
+		    "policies, %lld schedules, %lld tokens and %lld harvests",
+		    n[0], n[1], n[2], n[3]);
 	return e;
 }
 
@@ -130,7 +146,7 @@ copy_tables(struct store *from, struct store *to, struct store_copied *n,
 	for (size_t i = 0; i < ARRAY_LEN(tables) && e == OK; i++) {
 		e = copy_rows(from, to, &tables[i],
 		    (size_t *)(void *)((char *)n + tables[i].offset), w);
-		if (e == OK && tables[i].counts_ids)
+		if (e == OK && tables[i].id != NULL)
 			e = copy_last_id(from, to, &tables[i], w);
 	}
 	return e;
@@ -140,7 +156,7 @@ enum err
 store_copy(struct store *from, struct store *to, struct store_copied *n,
     struct why *w)
 {
-	*n = (struct store_copied){ 0, 0, 0 };
+	*n = (struct store_copied){ 0, 0, 0, 0, 0 };
 	enum err e = database_begin_read(from->db, w);
 	if (e != OK)
 		return e;

@@ -412,7 +412,7 @@ copies(void **state)
 	assert_true(next_of(b).us == t0.us);
 	/* Never onto anything. */
 	assert_int_equal(store_copy(file, b, &n, &w), ERR_EXISTS);
-	assert_non_null(strstr(w.text, "2 policies, 2 schedules and 1 token"));
+	assert_non_null(strstr(w.text, "2 policies, 2 schedules, 1 tokens"));
 	assert_int_equal(store_copy(a, file, &n, NULL), ERR_EXISTS);
 	store_close(&file);
 	/* And back. */

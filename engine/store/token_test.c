@@ -440,6 +440,8 @@ older_store(void **state)
 {
 	static const struct sql undo[] = {
 		{ "DROP TABLE token", NULL },
+		{ "DROP TABLE harvest_warc", NULL },
+		{ "DROP TABLE harvest", NULL },
 		{ "ALTER TABLE schedule DROP COLUMN claim", NULL },
 		{ "ALTER TABLE schedule DROP COLUMN node", NULL },
 		{ "SELECT 1", "DROP TABLE store_version" },

@@ -1,0 +1,248 @@
+#include "cli/harvest_words.h"
+
+#include "base/json.h"
+#include "base/json_writer.h"
+#include "engine/connector/connectors.h"
+#include "os/file.h"
+
+#define CREDENTIALS_BYTES_MAX ((size_t)1 << 20)
+
+struct words {
+	struct cli *cli;
+	const struct connector *type;
+	struct buf message;
+	size_t seeds_n;
+};
+
+/* ---- Seeds ---------------------------------------------------------- */
+
+/* Each has a number, by which warnings name it. */
+static void
+put_seed(struct words *x, const char *key, struct str text)
+{
+	yyjson_doc *doc = text.n > 0 && text.p[0] == '{' ?
+	    yyjson_read(text.p, text.n, 0) : NULL;
+	char id[24];
+
+	snprintf(id, sizeof(id), "%zu", ++x->seeds_n);
+	json_object(&x->message, NULL);
+	json_str(&x->message, "id", str_of(id));
+	if (doc != NULL)
+		json_raw(&x->message, key, text);
+	else
+		json_str(&x->message, key, text);
+	buf_put_char(&x->message, '}');
+	yyjson_doc_free(doc);
+}
+
+static enum err
+put_lines(struct words *x, struct why *w)
+{
+	struct str all, line;
+
+	enum err e = cli_file(x->cli, "-", &all, w);
+	while (e == OK && str_split(&all, '\n', &line)) {
+		line = str_trim(line);
+		if (line.n > 0)
+			put_seed(x, "token", line);
+	}
+	return e;
+}
+
+static enum err
+put_seeds(struct words *x, struct why *w)
+{
+	struct cli *c = x->cli;
+	enum err e = OK;
+
+	json_array(&x->message, "seeds");
+	for (size_t i = 0; i < cli_count(c, "seed"); i++)
+		put_seed(x, "token", str_of(cli_nth(c, "seed", i)));
+	for (size_t i = 0; i < cli_count(c, "uid"); i++)
+		put_seed(x, "uid", str_of(cli_nth(c, "uid", i)));
+	if (cli_given(c, "stdin"))
+		e = put_lines(x, w);
+	buf_put_char(&x->message, ']');
+	return e;
+}
+
+/* ---- Options -------------------------------------------------------- */
+
+static const struct connector_param *
+find_param(const struct connector *c, struct str name)
+{
+	for (const struct connector_param *p = c->params; p != NULL &&
+	    p->name != NULL; p++)
+		if (str_eq(str_of(p->name), name))
+			return p;
+	return NULL;
+}
+
+/* "NAME=VALUE" taken apart. */
+static struct str
+name_of(const char *text, struct str *value)
+{
+	struct str s = str_of(text), name;
+
+	(void)str_split(&s, '=', &name);
+	*value = s;
+	return name;
+}
+
+static void
+put_list(struct words *x, const char *name)
+{
+	struct cli *c = x->cli;
+	struct str value;
+
+	json_array(&x->message, name);
+	for (size_t i = 0; i < cli_count(c, "option"); i++)
+		if (str_eq(name_of(cli_nth(c, "option", i), &value),
+		    str_of(name)))
+			json_item(&x->message, value);
+	buf_put_char(&x->message, ']');
+}
+
+/* A mistyped option would be left out silently: a message may have any. */
+static enum err
+check_option(const struct words *x, const char *text, struct why *w)
+{
+	struct str value, name = name_of(text, &value);
+
+	if (str_find_char(str_of(text), '=') == strlen(text))
+		return why(w, ERR_USAGE, "--option %.60s: NAME=VALUE is wanted",
+		    text);
+	if (find_param(x->type, name) == NULL)
+		return why(w, ERR_USAGE, "--option %.60s: %s has no such "
+		    "option; argiope harvest types %s lists them", text,
+		    x->type->type, x->type->type);
+	return OK;
+}
+
+static enum err
+put_options(struct words *x, struct why *w)
+{
+	struct cli *c = x->cli;
+	struct str value, found;
+
+	for (size_t i = 0; i < cli_count(c, "option"); i++)
+		if (check_option(x, cli_nth(c, "option", i), w) != OK)
+			return w->err;
+	json_object(&x->message, "options");
+	for (const struct connector_param *p = x->type->params; p != NULL &&
+	    p->name != NULL; p++) {
+		found = STR_NONE;
+		for (size_t i = 0; i < cli_count(c, "option"); i++)
+			if (str_eq(name_of(cli_nth(c, "option", i), &value),
+			    str_of(p->name)))
+				found = value.p == NULL ? STR("") : value;
+		if (found.p != NULL && p->type == CONNECTOR_TEXTS)
+			put_list(x, p->name);
+		else if (found.p != NULL)
+			json_str(&x->message, p->name, found);
+	}
+	buf_put_char(&x->message, '}');
+	return OK;
+}
+
+/* ---- The credential ------------------------------------------------- */
+
+static enum err
+put_credentials(struct words *x, struct why *w)
+{
+	const char *path = cli_text(x->cli, "credentials-file", NULL);
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	if (path == NULL)
+		return OK;
+	enum err e = file_load_private(path, CREDENTIALS_BYTES_MAX, &b, w);
+	if (e != OK)
+		return e;
+	yyjson_doc *doc = yyjson_read(b.p, b.n, 0);
+	if (!yyjson_is_obj(yyjson_doc_get_root(doc)))
+		e = why(w, ERR_INPUT, "%s is no JSON object", path);
+	else
+		json_raw(&x->message, "credentials", str_trim(buf_str(&b)));
+	yyjson_doc_free(doc);
+	explicit_bzero(b.p, b.n);
+	return e;
+}
+
+/* ---- The message ---------------------------------------------------- */
+
+static enum err
+make_message(struct words *x, struct why *w)
+{
+	struct cli *c = x->cli;
+	const char *type = c->options.operands_n > 0 ?
+	    c->options.operands[0] : NULL;
+
+	if (type == NULL)
+		return why(w, ERR_USAGE, "harvest run wants a TYPE, --message "
+		    "FILE or --resume");
+	x->type = connector_find(str_of(type));
+	if (x->type == NULL)
+		return why(w, ERR_INPUT, "there is no type %.60s; argiope "
+		    "harvest types lists them", type);
+	json_object(&x->message, NULL);
+	json_str(&x->message, "type", str_of(type));
+	enum err e = put_seeds(x, w);
+	if (e == OK)
+		e = put_options(x, w);
+	if (e == OK)
+		e = put_credentials(x, w);
+	buf_put_char(&x->message, '}');
+	return e;
+}
+
+static enum err
+check_alone(struct cli *c, struct why *w)
+{
+	static const char *const others[] = { "seed", "uid", "stdin", "option",
+	    "credentials-file" };
+
+	if (c->options.operands_n > 0)
+		return why(w, ERR_USAGE, "--message has the type, too; leave "
+		    "%.60s away", c->options.operands[0]);
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		if (cli_given(c, others[i]))
+			return why(w, ERR_USAGE, "--message is the whole "
+			    "order; leave --%s away", others[i]);
+	return OK;
+}
+
+static enum err
+read_message(struct cli *c, struct str *message, const char **path,
+    struct why *w)
+{
+	const char *file = cli_text(c, "message", "");
+
+	enum err e = check_alone(c, w);
+	if (e == OK)
+		e = cli_file(c, file, message, w);
+	if (e != OK)
+		return e;
+	yyjson_doc *doc = yyjson_read(message->p, message->n, 0);
+	struct str own = json_text(yyjson_obj_get(yyjson_doc_get_root(doc),
+	    "path"));
+	*path = own.n > 0 ? arena_copy(&c->arena, own).p : NULL;
+	yyjson_doc_free(doc);
+	return OK;
+}
+
+enum err
+harvest_words_message(struct cli *c, struct str *message, const char **path,
+    struct why *w)
+{
+	struct words x = { .cli = c };
+
+	*path = NULL;
+	if (cli_count(c, "message") > 0)
+		return read_message(c, message, path, w);
+	enum err e = make_message(&x, w);
+	*message = arena_copy(&c->arena, buf_str(&x.message));
+	if (x.message.n > 0)
+		explicit_bzero(x.message.p, x.message.n);
+	buf_free(&x.message);
+	return e;
+}

@@ -1,0 +1,34 @@
+/*
+ * harvest_words -- the words of `argiope harvest run` as a start message.
+ *
+ * Thread: the main one.
+ */
+#ifndef CLI_HARVEST_WORDS_H
+#define CLI_HARVEST_WORDS_H
+
+#include "cli/cli.h"
+
+#define HARVEST_WORDS(X)                                                     \
+	X(SEED, "seed", 's', "TEXT", TEXT, 0, 0,                             \
+	    "an account, a hashtag or what the type harvests; may be given " \
+	    "again.  A JSON object is one seed with fields")                 \
+	X(UID, "uid", 0, "ID", TEXT, 0, 0,                                   \
+	    "the same by the platform's id; may be given again")             \
+	X(STDIN, "stdin", 0, NULL, FLAG, 0, 0,                               \
+	    "read seeds from standard input, one a line")                    \
+	X(OPTION, "option", 'o', "NAME=VALUE", TEXT, 0, 0,                   \
+	    "an option of the type; may be given again")                     \
+	X(CREDENTIALS, "credentials-file", 0, "FILE", PATH, 0, 0,            \
+	    "the credential, a JSON object in a file that only you may read") \
+	X(MESSAGE, "message", 0, "FILE", PATH, 0, 0,                         \
+	    "take the start message in FILE as it is, in place of TYPE, "    \
+	    "seeds, options and credential; - is standard input")
+
+/*
+ * The message, JSON; memory: the cli's.  `*path` is the message's own, or NULL.
+ * Errors: USAGE; INPUT; those of reading files.
+ */
+MUST_USE enum err harvest_words_message(struct cli *, struct str *message,
+    const char **path, struct why *);
+
+#endif

@@ -1,0 +1,153 @@
+#include "engine/harvest/budget.h"
+
+#include "base/map.h"
+
+/* Numbers below are seconds from now, others a date since 1970. */
+#define EPOCH_FROM INT64_C(1000000000)
+
+struct budget {
+	char *key;
+	bool known;                  /* an answer has told of it */
+	int64_t left;                /* when it was told, less those out */
+	struct wall reset;
+	unsigned out;                /* calls under way */
+};
+
+struct budgets {
+	struct map all;              /* key -> struct budget */
+};
+
+struct budgets *
+budgets_new(void)
+{
+	return mem_new(sizeof(struct budgets));
+}
+
+static void
+forget_all(struct budgets *b)
+{
+	MAP_EACH(x, &b->all, struct budget) {
+		mem_free(&x->key);
+		mem_free(&x);
+	}
+	map_free(&b->all);
+}
+
+void
+budgets_free(struct budgets **bp)
+{
+	if (*bp == NULL)
+		return;
+	forget_all(*bp);
+	mem_free(bp);
+}
+
+void
+budget_key(const char *platform, const char *family, struct str fingerprint,
+    struct buf *key)
+{
+	buf_printf(key, "%s %s %.*s", platform, family == NULL ? "" : family,
+	    STR_FMT(fingerprint));
+}
+
+static struct budget *
+budget_of(struct budgets *b, struct str key)
+{
+	struct budget *x = map_get(&b->all, key);
+
+	if (x != NULL)
+		return x;
+	/* What was learned is learned again; so many are never in use. */
+	if (b->all.n >= BUDGETS_MAX)
+		forget_all(b);
+	x = mem_new(sizeof(*x));
+	x->key = mem_new(key.n + 1);
+	memcpy(x->key, key.p, key.n);
+	map_put(&b->all, str_of(x->key), x);
+	return x;
+}
+
+int64_t
+budget_take(struct budgets *b, struct str key, struct wall now)
+{
+	struct budget *x = budget_of(b, key);
+
+	if (x->known && x->reset.us <= now.us)
+		x->known = false;
+	if (x->known && x->left <= (int64_t)x->out)
+		return MAX(1, MIN((x->reset.us - now.us) / 1000 + 1,
+		    BUDGET_WAIT_MS_MAX));
+	x->out++;
+	return 0;
+}
+
+/* --- heads ----------------------------------------------------------- */
+
+static struct str
+find_field(const struct http_head *head, const char *name)
+{
+	static const char *const forms[] = { "X-RateLimit-", "X-Rate-Limit-",
+		"RateLimit-" };
+	struct str found = STR_NONE;
+	char field[48];
+
+	for (size_t i = 0; i < ARRAY_LEN(forms) && found.n == 0; i++) {
+		snprintf(field, sizeof(field), "%s%s", forms[i], name);
+		found = http_find(head, str_of(field));
+	}
+	return found;
+}
+
+/* A date, seconds since 1970, or seconds from now. */
+static bool
+read_moment(struct str s, struct wall now, struct wall *out)
+{
+	struct str whole = str_cut(s, 0, str_find_char(s, '.'));
+	int64_t n;
+
+	if (s.n == 0)
+		return false;
+	if (wall_from_iso(s, out) || wall_from_http(s, out))
+		return true;
+	if (!str_to_i64(whole, &n) || n < 0 || n > INT64_MAX / (2 * US_PER_S))
+		return false;
+	out->us = n * US_PER_S + (n < EPOCH_FROM ? now.us : 0);
+	return true;
+}
+
+void
+budget_learn(struct budgets *b, struct str key, const struct http_head *head,
+    struct wall now)
+{
+	struct budget *x = budget_of(b, key);
+	struct wall reset;
+	int64_t left;
+
+	x->out -= x->out > 0;
+	if (head == NULL || !str_to_i64(find_field(head, "Remaining"),
+	    &left) || !read_moment(find_field(head, "Reset"), now, &reset))
+		return;
+	/* Answers may come in another order than the server counted. */
+	if (x->known && x->reset.us >= reset.us - US_PER_S)
+		left = MIN(left, x->left);
+	x->known = true;
+	x->left = MAX(left, 0);
+	x->reset = reset;
+}
+
+int64_t
+budget_retry_ms(const struct http_head *head, unsigned tries, struct wall now)
+{
+	struct wall at;
+
+	if (read_moment(http_find(head, STR("Retry-After")), now, &at) ||
+	    read_moment(find_field(head, "Reset"), now, &at)) {
+		int64_t ms = MIN(at.us - now.us, BUDGET_WAIT_MS_MAX * 1000) /
+		    1000 + BUDGET_AFTER_RESET_MS;
+		return MAX(BUDGET_WAIT_MS_MIN, MIN(ms, BUDGET_WAIT_MS_MAX));
+	}
+	int64_t ms = BUDGET_BLIND_MS;
+	for (unsigned i = 1; i < tries && ms < BUDGET_BLIND_MS_MAX; i++)
+		ms *= 2;
+	return MIN(ms, BUDGET_BLIND_MS_MAX);
+}

@@ -1,0 +1,49 @@
+/*
+ * budget -- rate limits of platforms, shared by all harvests.
+ *
+ * A budget belongs to a platform, a family of calls and a credential.  What is
+ * left of it, and until when, comes from the heads of answers:
+ * X-RateLimit-Limit, -Remaining and -Reset in any case, RateLimit-*, with or
+ * without "X-", and Retry-After.  A budget that no head has told of is not
+ * bounded here.
+ *
+ * Thread: the main loop's.
+ * Source: contracts/platforms.md §1.
+ */
+#ifndef ENGINE_HARVEST_BUDGET_H
+#define ENGINE_HARVEST_BUDGET_H
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "wire/http.h"
+
+/* After a stated reset, and between the least and the most, ms. */
+#define BUDGET_AFTER_RESET_MS 10000
+#define BUDGET_WAIT_MS_MIN 10000
+#define BUDGET_WAIT_MS_MAX 901000
+/* Without a date: the first wait, which doubles, and the longest. */
+#define BUDGET_BLIND_MS 60000
+#define BUDGET_BLIND_MS_MAX 900000
+#define BUDGETS_MAX 10000u
+
+struct budgets;
+/* It knows of no limit yet. */
+struct budgets *budgets_new(void);
+void budgets_free(struct budgets **);
+
+/* "mastodon rest 8f3a...": memory is the caller's. */
+void budget_key(const char *platform, const char *family,
+    struct str fingerprint, struct buf *key);
+/*
+ * Take one call of the budget: 0, and it may leave; else after so many ms it
+ * may be tried again, and nothing was taken.
+ */
+int64_t budget_take(struct budgets *, struct str key, struct wall now);
+/* A call is over; NULL: without an answer. */
+void budget_learn(struct budgets *, struct str key, const struct http_head *,
+    struct wall now);
+/* How long to wait after an answer of status 429, the tries-th in a row. */
+int64_t budget_retry_ms(const struct http_head *, unsigned tries,
+    struct wall now);
+
+#endif

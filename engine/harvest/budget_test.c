@@ -1,0 +1,121 @@
+/* Rate limits, as platforms tell them. */
+#include "engine/harvest/budget.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static const struct wall now = { INT64_C(1795176000000000) };
+#define KEY STR("mastodon rest 1")
+
+static struct wall
+after(int64_t s)
+{
+	return (struct wall){ now.us + s * US_PER_S };
+}
+
+/* "Name: value" lines as a head. */
+static struct http_head
+head_of(const char *lines, struct arena *a)
+{
+	struct http_head h;
+
+	assert_int_equal(http_parse_head(arena_printf(a, "HTTP/1.1 200 OK\r\n"
+	    "%s\r\n", lines), false, HTTP_LIMITS_DEFAULT, a, &h, NULL), OK);
+	return h;
+}
+
+static void
+calls_wait_for_the_reset(void **state)
+{
+	static const char *const forms[] = {
+		"X-RateLimit-Remaining: 2\r\n"
+		    "X-RateLimit-Reset: 2026-11-20T12:01:00.000000Z\r\n",
+		"x-rate-limit-remaining: 2\r\nx-rate-limit-reset: 1795176060"
+		    "\r\n",
+		"RateLimit-Remaining: 2\r\nRateLimit-Reset: 60\r\n" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+		struct arena a = ARENA_INIT;
+		struct budgets *b = budgets_new();
+		struct http_head h = head_of(forms[i], &a);
+		/* Nothing is known: any number may leave. */
+		for (int n = 0; n < 3; n++)
+			assert_int_equal(budget_take(b, KEY, now), 0);
+		budget_learn(b, KEY, &h, now);
+		/* Two are left, and two are out. */
+		assert_in_range(budget_take(b, KEY, now), 59000, 60001);
+		assert_int_equal(budget_take(b, STR("other"), now), 0);
+		budget_learn(b, KEY, NULL, now);
+		assert_int_equal(budget_take(b, KEY, now), 0);
+		assert_in_range(budget_take(b, KEY, after(30)), 29000, 30001);
+		assert_int_equal(budget_take(b, KEY, after(60)), 0);
+		budgets_free(&b);
+		arena_free(&a);
+	}
+}
+
+static void
+late_heads_give_nothing_back(void **state)
+{
+	struct arena a = ARENA_INIT;
+	struct budgets *b = budgets_new();
+	struct http_head one = head_of("X-RateLimit-Remaining: 1\r\n"
+	    "X-RateLimit-Reset: 1795176060\r\n", &a);
+	struct http_head none = head_of("X-RateLimit-Remaining: 0\r\n"
+	    "X-RateLimit-Reset: 1795176060\r\n", &a);
+
+	(void)state;
+	assert_int_equal(budget_take(b, KEY, now), 0);
+	assert_int_equal(budget_take(b, KEY, now), 0);
+	budget_learn(b, KEY, &none, now);
+	budget_learn(b, KEY, &one, now);
+	assert_true(budget_take(b, KEY, now) > 0);
+	budgets_free(&b);
+	arena_free(&a);
+}
+
+static int64_t
+retry(const char *lines, unsigned tries)
+{
+	struct arena a = ARENA_INIT;
+	struct http_head h = head_of(lines, &a);
+	int64_t ms = budget_retry_ms(&h, tries, now);
+
+	arena_free(&a);
+	return ms;
+}
+
+static void
+status_429_waits(void **state)
+{
+	(void)state;
+	assert_int_equal(retry("Retry-After: 30\r\n", 1), 40000);
+	assert_int_equal(retry("Retry-After: Fri, 20 Nov 2026 12:00:30 GMT"
+	    "\r\n", 1), 40000);
+	assert_int_equal(retry("X-RateLimit-Reset: 2026-11-20T12:00:05Z\r\n",
+	    1), 15000);
+	/* Past or absurd. */
+	assert_int_equal(retry("X-RateLimit-Reset: 1000000000\r\n", 1), 10000);
+	assert_int_equal(retry("Retry-After: 99999999\r\n", 1), 901000);
+	assert_int_equal(retry("Retry-After: 9223372036854775807\r\n", 1),
+	    60000);
+	assert_int_equal(retry("Retry-After: soon\r\n", 1), 60000);
+	assert_int_equal(retry("", 2), 120000);
+	assert_int_equal(retry("", 5), 900000);
+	assert_int_equal(retry("", 4000000000), 900000);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calls_wait_for_the_reset),
+		cmocka_unit_test(late_heads_give_nothing_back),
+		cmocka_unit_test(status_429_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

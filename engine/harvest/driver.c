@@ -1,0 +1,421 @@
+#include "engine/harvest/driver_own.h"
+
+#include "engine/control/control.h"
+#include "os/clock.h"
+#include "wire/digest.h"
+#include "wire/redact.h"
+
+/* ---- Quiet ---------------------------------------------------------- */
+
+static bool
+is_out(const struct driver *d)
+{
+	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++)
+		if (d->slots[i].state == SLOT_OUT)
+			return true;
+	return d->reading;
+}
+
+static void
+deliver_quiet(struct mail *m)
+{
+	struct driver *d = CONTAINER(m, struct driver, quiet_mail);
+
+	d->quiet_is_out = false;
+	if ((d->held || d->end != DRIVER_GOES_ON) && !is_out(d))
+		d->options.quiet(d->options.arg);
+}
+
+static void
+tell_quiet(struct driver *d)
+{
+	if (d->quiet_is_out || is_out(d) ||
+	    (!d->held && d->end == DRIVER_GOES_ON))
+		return;
+	d->quiet_is_out = true;
+	loop_send(d->options.home, &d->quiet_mail, deliver_quiet);
+}
+
+/* ---- A call that is tried again ------------------------------------- */
+
+static void
+wait_until(struct slot *s, struct mono at, const char *what)
+{
+	struct driver *d = s->driver;
+
+	s->state = SLOT_WAITS;
+	s->not_before = at;
+	if (d->look.waits_until.ns == 0 || mono_before(at,
+	    d->look.waits_until) || d->look.waits_for == NULL) {
+		d->look.waits_until = at;
+		d->look.waits_for = what;
+	}
+	loop_timer_set(d->options.home, &s->timer, at);
+}
+
+static void
+wait_ms(struct slot *s, int64_t ms, const char *what)
+{
+	wait_until(s, mono_add_ms(clock_mono(), ms), what);
+}
+
+/* It has failed for good: one of the harvest's tries, from this call on. */
+static void
+redo(struct slot *s, const char *what)
+{
+	struct driver *d = s->driver;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(buf_free) struct buf url = BUF_INIT, names = BUF_INIT;
+
+	s->failures = s->refusals = 0;
+	if (++d->failures < d->options.tries_max) {
+		wait_ms(s, DRIVER_REDO_MS, "another try");
+		return;
+	}
+	struct str shown = redact_text(d->redactor, s->call.url, &url,
+	    &names) ? buf_str(&url) : s->call.url;
+	driver_fail(d, "unknown_error", arena_printf(&a, "%.*s: %s",
+	    STR_FMT(str_cut(shown, 0, 300)), what));
+}
+
+static void
+lost(struct slot *s, const char *what)
+{
+	s->failures++;
+	if (s->failures >= DRIVER_TRIES_MAX)
+		redo(s, what);
+	else
+		wait_ms(s, (int64_t)s->failures * s->failures * 1000, what);
+}
+
+/* ---- Its answer ----------------------------------------------------- */
+
+static void
+act_on(struct slot *s, enum driver_verdict v, const struct driver_answer *a)
+{
+	struct driver *d = s->driver;
+	char what[64];
+
+	switch (v) {
+	case VERDICT_TAKEN:
+		if (s->state == SLOT_READY)
+			wait_ms(s, (int64_t)d->again_s * 1000, "the platform");
+		return;
+	case VERDICT_LATER:
+		wait_ms(s, budget_retry_ms(a->head, ++s->refusals, a->when),
+		    "the rate limit");
+		return;
+	case VERDICT_LOST:
+		lost(s, a->status >= 500 ? "the server fails" :
+		    "the answer is not whole, or no JSON");
+		return;
+	case VERDICT_USELESS:
+		if (a->too_long)
+			snprintf(what, sizeof(what), "the answer exceeds "
+			    "fetch.body_bytes_max");
+		else
+			snprintf(what, sizeof(what), "status %d was not "
+			    "expected", a->status);
+		redo(s, what);
+		return;
+	}
+}
+
+static void
+take_answer(struct slot *s)
+{
+	struct call *c = &s->sent;
+	struct driver_answer a = { .status = c->status, .head = &c->head,
+	    .body = buf_str(&c->content), .damaged = c->damaged,
+	    .too_long = c->truncated, .when = clock_wall() };
+
+	s->state = SLOT_READY;
+	s->driver->captures = MAX(s->driver->captures, c->number);
+	s->driver->look.calls++;
+	/* The run may have ended with another call's answer. */
+	if (s->driver->end == DRIVER_GOES_ON)
+		act_on(s, driver_take(s, &a), &a);
+}
+
+static void
+take_end(struct slot *s)
+{
+	const struct call *c = &s->sent;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+
+	if (c->end == CALL_ANSWERED && c->result == OK) {
+		take_answer(s);
+	} else if (c->end == CALL_REFUSED) {
+		driver_fail(s->driver, "unknown_error", arena_printf(&a,
+		    "%.*s may not be asked%s%.*s",
+		    STR_FMT(str_cut(s->call.url, 0, 300)), c->text.n > 0 ?
+		    ": " : "", STR_FMT(c->text)));
+	} else if (c->end == CALL_STOPPED || c->result != OK) {
+		/* Its crawl is paused, ended or broken: others know why. */
+		s->state = SLOT_READY;
+		s->driver->held = true;
+	} else {
+		lost(s, exception_name(c->exception));
+	}
+}
+
+static void
+call_done(struct call *c)
+{
+	struct slot *s = CONTAINER(c, struct slot, sent);
+	struct driver *d = s->driver;
+	FREED(buf_free) struct buf key = BUF_INIT;
+
+	budget_key(d->connector->platform, s->call.budget,
+	    buf_str(&d->fingerprint), &key);
+	budget_learn(d->options.budgets, buf_str(&key), c->end ==
+	    CALL_ANSWERED ? &c->head : NULL, clock_wall());
+	s->state = SLOT_READY;
+	take_end(s);
+	call_free_answer(c);
+	if (d->options.moved != NULL)
+		d->options.moved(d->options.arg);
+	driver_pump(d);
+}
+
+/* ---- Sending -------------------------------------------------------- */
+
+static void
+send_call(struct slot *s)
+{
+	struct driver *d = s->driver;
+
+	driver_find_secret(s);
+	s->headers[0] = (struct transport_header){ STR("Accept"),
+		STR("application/json") };
+	s->headers[1] = (struct transport_header){ STR("Accept-Encoding"),
+		STR("gzip") };
+	s->sent = (struct call){ .crawl = d->crawl, .home = d->options.home,
+	    .method = STR("GET"), .url = s->call.url, .headers = s->headers,
+	    .headers_n = ARRAY_LEN(s->headers), .tries_max = 1,
+	    .archive = CALL_RESPONSE,
+	    .redactor = d->options.redact ? d->redactor : NULL,
+	    .sign = driver_sign, .done = call_done };
+	s->state = SLOT_OUT;
+	engine_call(d->options.engine, &s->sent);
+}
+
+/* Its turn: of its own date, of the last try, of the budget. */
+static void
+try_to_send(struct slot *s)
+{
+	struct driver *d = s->driver;
+	FREED(buf_free) struct buf key = BUF_INIT;
+	struct mono now = clock_mono();
+	struct wall today = clock_wall();
+
+	if (mono_before(now, s->not_before)) {
+		wait_until(s, s->not_before, "another try");
+		return;
+	}
+	if (s->call.not_before.us > today.us) {
+		wait_ms(s, MIN((s->call.not_before.us - today.us) / 1000 + 1,
+		    BUDGET_WAIT_MS_MAX), "its time");
+		return;
+	}
+	budget_key(d->connector->platform, s->call.budget,
+	    buf_str(&d->fingerprint), &key);
+	int64_t ms = budget_take(d->options.budgets, buf_str(&key), today);
+	if (ms > 0)
+		wait_ms(s, ms, "the rate limit");
+	else
+		send_call(s);
+}
+
+static void
+turn_came(struct timer *t)
+{
+	struct slot *s = CONTAINER(t, struct slot, timer);
+
+	s->state = SLOT_READY;
+	s->driver->look.waits_until.ns = 0;
+	s->driver->look.waits_for = NULL;
+	driver_pump(s->driver);
+}
+
+/* ---- The pump ------------------------------------------------------- */
+
+static struct slot *
+free_slot(struct driver *d)
+{
+	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++)
+		if (d->slots[i].state == SLOT_FREE)
+			return &d->slots[i];
+	return NULL;
+}
+
+void
+driver_fill(struct driver *d)
+{
+	struct slot *s;
+
+	while (d->end == DRIVER_GOES_ON && (s = free_slot(d)) != NULL) {
+		enum connector_next next = d->connector->next(d->run, &s->call);
+		if (next == CONNECTOR_END)
+			d->end = DRIVER_SUCCESS;
+		if (next != CONNECTOR_CALL)
+			return;
+		s->state = SLOT_READY;
+		s->not_before.ns = 0;
+		s->failures = s->refusals = 0;
+	}
+}
+
+void
+driver_pump(struct driver *d)
+{
+	if (!d->held || d->replaying)
+		driver_fill(d);
+	if (d->replaying)
+		driver_replay(d);
+	for (size_t i = 0; i < DRIVER_CALLS_MAX && !d->held && !d->replaying &&
+	    d->end == DRIVER_GOES_ON; i++)
+		if (d->slots[i].state == SLOT_READY)
+			try_to_send(&d->slots[i]);
+	tell_quiet(d);
+}
+
+/* ---- Opening and closing -------------------------------------------- */
+
+/* What tells credentials apart, and tells nothing of them. */
+static void
+take_fingerprint(struct driver *d)
+{
+	const struct driver_options *o = &d->options;
+	FREED(buf_free) struct buf all = BUF_INIT;
+	struct digest digest;
+
+	for (size_t i = 0; i < o->order->credentials_n; i++) {
+		buf_put_field(&all, o->order->credentials[i].name);
+		buf_put_field(&all, o->order->credentials[i].value);
+	}
+	for (size_t i = 0; i < o->secrets_n; i++) {
+		buf_put_field(&all, o->secrets[i].name);
+		buf_put_field(&all, o->secrets[i].value);
+	}
+	digest_of(DIGEST_SHA256, buf_str(&all), &digest);
+	digest_put_hex(&d->fingerprint, digest.bytes, 8);
+	explicit_bzero(all.p, all.n);
+}
+
+static void
+make_redactor(struct driver *d)
+{
+	const struct driver_options *o = &d->options;
+	struct str *values = ARENA_ARRAY(&d->arena, struct str, o->secrets_n);
+	struct redact_rules rules = { .values = values,
+	    .values_n = MIN(o->secrets_n, REDACT_VALUES_MAX),
+	    .harvest = true };
+
+	for (size_t i = 0; i < rules.values_n; i++)
+		values[i] = o->secrets[i].value;
+	d->redactor = redact_new(&rules);
+}
+
+enum err
+driver_open(const struct driver_options *o, struct driver **out,
+    struct why *w)
+{
+	struct driver *d = mem_new(sizeof(*d));
+
+	d->options = *o;
+	d->connector = o->order->connector;
+	d->captures = o->captures;
+	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++) {
+		d->slots[i].driver = d;
+		d->slots[i].timer.fire = turn_came;
+	}
+	take_fingerprint(d);
+	make_redactor(d);
+	enum err e = d->connector->open(o->order, &d->run, w);
+	if (e == OK)
+		e = driver_read_hosts(d, w);
+	if (e == OK && o->saved.n > 0)
+		e = d->connector->load(d->run, o->saved, w);
+	if (e != OK)
+		driver_close(&d);
+	*out = d;
+	return e;
+}
+
+void
+driver_close(struct driver **dp)
+{
+	struct driver *d = *dp;
+
+	if (d == NULL)
+		return;
+	if (d->run != NULL)
+		d->connector->close(&d->run);
+	redact_free(&d->redactor);
+	buf_free(&d->fingerprint);
+	arena_free(&d->arena);
+	mem_free(dp);
+}
+
+void
+driver_rest(struct driver *d)
+{
+	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++)
+		loop_timer_stop(d->options.home, &d->slots[i].timer);
+}
+
+void
+driver_start(struct driver *d, uint32_t crawl, uint64_t last)
+{
+	d->crawl = crawl;
+	d->replay_last = last;
+	d->replaying = last > d->captures;
+	driver_pump(d);
+}
+
+void
+driver_hold(struct driver *d)
+{
+	d->held = true;
+	tell_quiet(d);
+}
+
+void
+driver_go_on(struct driver *d)
+{
+	d->held = false;
+	driver_pump(d);
+}
+
+void
+driver_cut(struct driver *d)
+{
+	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++)
+		if (d->slots[i].state == SLOT_OUT)
+			call_stop(&d->slots[i].sent);
+}
+
+void
+driver_save(const struct driver *d, struct buf *out)
+{
+	d->connector->save(d->run, out);
+}
+
+uint64_t
+driver_captures(const struct driver *d)
+{
+	return d->captures;
+}
+
+enum driver_end
+driver_end(const struct driver *d)
+{
+	return d->end;
+}
+
+struct driver_look
+driver_look(const struct driver *d)
+{
+	return d->look;
+}

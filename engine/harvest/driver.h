@@ -1,0 +1,101 @@
+/*
+ * driver -- runs one connector: makes its calls, hands it the answers, and sums
+ * up what it finds.
+ *
+ *     next() ─► slot ─► its turn in the budget ─► call, archived, numbered
+ *       ▲                                              │ when it is durable
+ *       └── answer() ◄── judged: of use, again, or a failure
+ *                └─► totals
+ *
+ * Answers reach the connector when they are durable, so what connector and
+ * totals say is never ahead of the archive.  A driver that is opened with
+ * earlier ones reads the answers that came since from the archive, under the
+ * same rules, before it makes any call: nothing that is durable is asked twice.
+ *
+ * Secrets are put in as a request leaves, over TLS and to the connector's hosts
+ * only.
+ *
+ * Thread: home's.
+ * Source: contracts/connector.md §1 to §3, contracts/platforms.md §1.
+ */
+#ifndef ENGINE_HARVEST_DRIVER_H
+#define ENGINE_HARVEST_DRIVER_H
+
+#include "engine/connector/connector.h"
+#include "engine/harvest/budget.h"
+#include "engine/harvest/totals.h"
+
+#define DRIVER_CALLS_MAX 4u          /* of one run at a time */
+#define DRIVER_TRIES_MAX 30u         /* of a call, until one of tries_max */
+/* Before a call that failed for good is made again. */
+#define DRIVER_REDO_MS 60000
+
+struct engine;
+struct loop;
+
+/* A key of the credential that is secret; the driver alone has it. */
+struct driver_secret {
+	struct str name, value;
+};
+
+struct driver_options {
+	struct engine *engine;
+	struct loop *home;
+	struct budgets *budgets;
+	const struct connector_order *order;     /* kept by the caller */
+	const struct driver_secret *secrets;     /* likewise */
+	size_t secrets_n;
+	struct totals *totals;                   /* likewise */
+	unsigned tries_max;          /* of the harvest */
+	bool redact;                 /* warc.redact */
+	/* Where an earlier run was: after the first so many answers. */
+	struct str saved;            /* empty: at the beginning */
+	uint64_t captures;
+	/* After each answer, and when what it waits for changes. */
+	void (*moved)(void *arg);
+	/* driver_hold() was called or the run has ended, no call is out. */
+	void (*quiet)(void *arg);
+	void *arg;
+};
+
+enum driver_end { DRIVER_GOES_ON, DRIVER_SUCCESS, DRIVER_FAILURE };
+
+struct driver;
+
+/*
+ * Errors: INPUT, with the field of the order that is wrong; CORRUPT: what was
+ * saved is not of this order.
+ */
+MUST_USE enum err driver_open(const struct driver_options *, struct driver **,
+    struct why *);
+/* It never began or rests, or neither engine nor loop run any more.  NULL is
+ * allowed. */
+void driver_close(struct driver **);
+/* It is quiet, and stays so. */
+void driver_rest(struct driver *);
+/*
+ * Begin, in that crawl, which runs or has ended; `last` is the number of its
+ * last capture.
+ */
+void driver_start(struct driver *, uint32_t crawl, uint64_t last);
+/* Make no further call; quiet() follows, not before this returns. */
+void driver_hold(struct driver *);
+/* Make calls again. */
+void driver_go_on(struct driver *);
+/* Cut the calls that are out; they are as lost. */
+void driver_cut(struct driver *);
+
+/* Of a driver that is quiet: what driver_options.saved and captures take. */
+void driver_save(const struct driver *, struct buf *);
+uint64_t driver_captures(const struct driver *);
+enum driver_end driver_end(const struct driver *);
+
+struct driver_look {
+	uint64_t calls;              /* answers, of this process */
+	uint64_t replayed;           /* answers that were read again */
+	struct mono waits_until;     /* ns 0: it waits for nobody */
+	const char *waits_for;       /* "the rate limit" */
+};
+struct driver_look driver_look(const struct driver *);
+
+#endif

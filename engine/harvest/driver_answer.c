@@ -1,0 +1,169 @@
+/* What an answer is worth, and what the connector finds in it. */
+#include "engine/harvest/driver_own.h"
+
+#include "base/json.h"
+
+/* ---- Findings ------------------------------------------------------- */
+
+static void
+on_count(void *arg, const char *label, uint64_t n)
+{
+	struct driver *d = arg;
+
+	totals_count(d->options.totals, d->answered, str_of(label), n);
+}
+
+static void
+on_seed(void *arg, const struct connector_seed *s, struct str uid,
+    struct str token)
+{
+	struct driver *d = arg;
+
+	if (s != NULL)
+		totals_seed(d->options.totals, s->id, uid, token);
+}
+
+static void
+on_note(void *arg, enum connector_level level, const char *code,
+    struct str text, const struct connector_seed *s)
+{
+	struct driver *d = arg;
+
+	totals_note(d->options.totals, level == CONNECTOR_INFO ? TOTALS_INFO :
+	    TOTALS_WARNING, str_of(code), text, s == NULL ? STR_NONE : s->id);
+}
+
+static void
+on_url(void *arg, struct str url)
+{
+	struct driver *d = arg;
+
+	(void)url;
+	d->options.totals->urls++;
+}
+
+static void
+on_state(void *arg, struct str key, struct str value)
+{
+	struct driver *d = arg;
+
+	totals_state(d->options.totals, key, value);
+}
+
+static void
+on_deleted(void *arg, struct str id)
+{
+	struct driver *d = arg;
+
+	(void)id;
+	d->options.totals->deleted++;
+}
+
+static void
+on_again(void *arg, unsigned seconds)
+{
+	struct driver *d = arg;
+
+	d->again = true;
+	d->again_s = seconds;
+}
+
+static void
+on_skip(void *arg, const struct connector_seed *s)
+{
+	(void)arg;
+	(void)s;
+}
+
+static void
+on_fail(void *arg, const char *code, struct str text)
+{
+	driver_fail(arg, code, text);
+}
+
+static void
+on_done(void *arg)
+{
+	struct driver *d = arg;
+
+	d->end = DRIVER_SUCCESS;
+}
+
+void
+driver_fail(struct driver *d, const char *code, struct str text)
+{
+	totals_note(d->options.totals, TOTALS_ERROR, str_of(code), text,
+	    STR_NONE);
+	d->end = DRIVER_FAILURE;
+}
+
+static struct connector_findings
+findings_of(struct driver *d)
+{
+	return (struct connector_findings){ d, on_count, on_seed, on_note,
+		on_url, on_state, on_deleted, on_again, on_skip, on_fail,
+		on_done };
+}
+
+/* ---- Judging -------------------------------------------------------- */
+
+static bool
+is_expected(const struct connector_call *call, int status)
+{
+	if (status >= 200 && status < 300)
+		return true;
+	for (const int *s = call->statuses; s != NULL && *s != 0; s++)
+		if (*s == status)
+			return true;
+	return false;
+}
+
+static void
+look_for_secrets(struct driver *d, struct str body)
+{
+	if (d->secret_told || d->redactor == NULL ||
+	    !redact_has_values(d->redactor) ||
+	    !redact_finds(d->redactor, body))
+		return;
+	d->secret_told = true;
+	totals_note(d->options.totals, TOTALS_WARNING,
+	    STR("secret_in_response"), STR("an answer contains the "
+	    "credential, and is archived as it is"), STR_NONE);
+}
+
+static void
+give(struct slot *s, const struct connector_answer *a)
+{
+	struct driver *d = s->driver;
+	struct connector_findings f = findings_of(d);
+
+	d->again = false;
+	d->answered = a->when;
+	d->connector->answer(d->run, &s->call, a, &f);
+	s->failures = s->refusals = 0;
+	s->state = d->again ? SLOT_READY : SLOT_FREE;
+}
+
+enum driver_verdict
+driver_take(struct slot *s, const struct driver_answer *in)
+{
+	struct connector_answer a = { .status = in->status, .head = in->head,
+	    .when = in->when };
+	bool good = in->status >= 200 && in->status < 300;
+
+	if (in->status == 429)
+		return VERDICT_LATER;
+	if (in->status >= 500 || (good && in->damaged))
+		return VERDICT_LOST;
+	if (!is_expected(&s->call, in->status) || (good && in->too_long))
+		return VERDICT_USELESS;
+	yyjson_doc *doc = yyjson_read(in->body.p, in->body.n,
+	    YYJSON_READ_BIGNUM_AS_RAW);
+	if (doc == NULL && good)
+		return VERDICT_LOST;
+	a.json = yyjson_doc_get_root(doc);
+	look_for_secrets(s->driver, in->body);
+	give(s, &a);
+	yyjson_doc_free(doc);
+	return VERDICT_TAKEN;
+}

@@ -1,0 +1,384 @@
+#include "engine/harvest/harvest_own.h"
+
+#include <limits.h>
+
+#include "engine/catalog/crawl_registry.h"
+#include "engine/harvest/budget.h"
+#include "engine/harvest/place.h"
+#include "os/clock.h"
+#include "os/key_file.h"
+#include "os/log.h"
+
+/* ---- What the files of this folder share ---------------------------- */
+
+const struct crawl_row *
+harvest_crawl(const struct harvest *h)
+{
+	return h->crawl == UINT32_MAX ? NULL : crawl_row(engine_registry(
+	    h->all->options.engine), h->crawl);
+}
+
+void
+harvest_store(struct harvest *h, struct store_job *j,
+    void (*run)(struct store_job *, struct store *),
+    void (*done)(struct store_job *))
+{
+	j->run = run;
+	j->done = done;
+	store_async_put(engine_store_async(h->all->options.engine), j);
+}
+
+void
+harvest_work(struct harvest *h, struct job *j, void (*run)(struct job *),
+    void (*done)(struct mail *))
+{
+	*j = (struct job){ .mail.deliver = done,
+	    .home = h->all->options.home, .run = run };
+	pool_submit(h->all->pool, j);
+}
+
+struct harvest *
+harvest_find(struct harvests *all, struct str id)
+{
+	LIST_EACH(h, &all->all, struct harvest, node)
+		if (str_eq(h->id, id))
+			return h;
+	return NULL;
+}
+
+/* ---- The end -------------------------------------------------------- */
+
+static void
+fill_view(const struct harvest *h, struct harvest_view *v)
+{
+	const struct crawl_row *row = harvest_crawl(h);
+
+	*v = (struct harvest_view){ .id = h->id, .type = h->type,
+	    .path = h->path, .state = h->shown, .items = h->totals.items,
+	    .answers = row == NULL ? 0 : row->view.counts.items,
+	    .label = h->text.connector->label,
+	    .trouble = h->delivery.failing ? h->delivery.why.text : "" };
+	for (size_t i = 0; i < h->warcs_n; i++) {
+		v->warcs += h->warcs[i].placed;
+		v->warc_bytes += h->warcs[i].placed ? h->warcs[i].bytes : 0;
+		v->warcs_waiting += !h->warcs[i].placed;
+	}
+	if (h->driver == NULL)
+		return;
+	struct driver_look look = driver_look(h->driver);
+	v->replayed = look.replayed;
+	v->waits_for = look.waits_for;
+	v->waits_ms = MAX(0, mono_ns_between(clock_mono(),
+	    look.waits_until) / NS_PER_MS);
+}
+
+static void
+tell_ended(struct harvest *h)
+{
+	struct loop *home = h->all->options.home;
+	struct harvest_view v;
+
+	loop_timer_stop(home, &h->roll_timer);
+	loop_timer_stop(home, &h->stop_timer);
+	loop_timer_stop(home, &h->delivery.timer);
+	if (h->driver != NULL)
+		driver_rest(h->driver);
+	fill_view(h, &v);
+	h->all->options.ended(h->all->options.arg, &v);
+}
+
+static void set_last_state(struct harvest *);
+
+static void
+set_again(struct timer *t)
+{
+	set_last_state(CONTAINER(t, struct harvest, roll_timer));
+}
+
+static void
+last_state_set(struct store_job *j)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, store);
+
+	if (h->why.err == OK) {
+		tell_ended(h);
+		return;
+	}
+	log_error("harvest.store", "harvest=%s why=%s", log_quoted(h->id),
+	    log_why(&h->why));
+	h->roll_timer.fire = set_again;
+	loop_timer_set(h->all->options.home, &h->roll_timer, mono_add_ms(
+	    clock_mono(), HARVEST_RETRY_MS));
+}
+
+static void
+write_last_state(struct store_job *j, struct store *st)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, store);
+
+	h->why = WHY_INIT;
+	(void)!store_harvest_set_state(st, h->id, h->shown, clock_wall(),
+	    &h->why);
+}
+
+static void
+set_last_state(struct harvest *h)
+{
+	harvest_store(h, &h->store, write_last_state, last_state_set);
+}
+
+void
+harvest_delivered(struct harvest *h)
+{
+	if (h->over || h->settling.under_way)
+		return;
+	if (h->end != STORE_HARVEST_GOES_ON && h->delivery.merged)
+		h->shown = h->end == STORE_HARVEST_SUCCESS ?
+		    STORE_HARVEST_SUCCEEDED : STORE_HARVEST_FAILED;
+	else if (h->aim == AIM_PAUSE)
+		h->shown = STORE_HARVEST_PAUSED;
+	else
+		return;
+	h->over = true;
+	set_last_state(h);
+}
+
+void
+harvest_settled(struct harvest *h)
+{
+	loop_timer_stop(h->all->options.home, &h->stop_timer);
+	loop_timer_stop(h->all->options.home, &h->roll_timer);
+	if (h->end == STORE_HARVEST_GOES_ON && h->aim == AIM_RUN) {
+		harvest_set_roll_timer(h);
+		driver_go_on(h->driver);
+	}
+	if (h->aim == AIM_PAUSE)
+		harvest_deliver_now(h);
+	else
+		harvest_deliver(h);
+}
+
+/* ---- While it runs -------------------------------------------------- */
+
+static void
+driver_moved(void *arg)
+{
+	struct harvest *h = arg;
+
+	if (harvest_should_roll(h))
+		driver_hold(h->driver);
+}
+
+static void
+driver_quiet(void *arg)
+{
+	struct harvest *h = arg;
+	const struct crawl_row *row = harvest_crawl(h);
+
+	if (h->end != STORE_HARVEST_GOES_ON)
+		return;
+	/* Its crawl was cancelled: there is nothing to go on with. */
+	h->stops_by_crawl = row == NULL || crawl_row_is_over(row);
+	harvest_settle(h);
+}
+
+static void
+roll_over(struct timer *t)
+{
+	struct harvest *h = CONTAINER(t, struct harvest, roll_timer);
+
+	driver_hold(h->driver);
+}
+
+static void
+cut_calls(struct timer *t)
+{
+	struct harvest *h = CONTAINER(t, struct harvest, stop_timer);
+
+	driver_cut(h->driver);
+}
+
+static void
+aim_at(struct harvest *h, enum harvest_aim aim)
+{
+	if (h->over || h->aim == aim)
+		return;
+	h->aim = aim;
+	if (h->end != STORE_HARVEST_GOES_ON) {
+		if (aim == AIM_PAUSE && !h->settling.under_way)
+			harvest_deliver_now(h);
+		return;
+	}
+	/* It begins, and will look. */
+	if (!h->started)
+		return;
+	h->stop_timer.fire = cut_calls;
+	loop_timer_set(h->all->options.home, &h->stop_timer, mono_add_ms(
+	    clock_mono(), HARVEST_STOP_MS));
+	driver_hold(h->driver);
+}
+
+void
+harvest_pause(struct harvests *all, struct str id)
+{
+	struct harvest *h = harvest_find(all, id);
+
+	if (h != NULL && h->aim != AIM_STOP)
+		aim_at(h, AIM_PAUSE);
+}
+
+void
+harvest_stop(struct harvests *all, struct str id)
+{
+	struct harvest *h = harvest_find(all, id);
+
+	if (h != NULL)
+		aim_at(h, AIM_STOP);
+}
+
+enum err
+harvest_open_driver(struct harvest *h, struct driver **out, struct why *w)
+{
+	const struct harvests_options *ho = &h->all->options;
+	struct driver_options o = { .engine = ho->engine, .home = ho->home,
+	    .budgets = h->all->budgets, .order = &h->text.order,
+	    .secrets = h->text.secrets, .secrets_n = h->text.secrets_n,
+	    .redact = conf_bool(ho->conf, CONF_WARC_REDACT),
+	    .totals = &h->totals, .tries_max = HARVEST_TRIES_MAX,
+	    .saved = buf_str(&h->saved), .captures = h->captures,
+	    .moved = driver_moved, .quiet = driver_quiet, .arg = h };
+
+	return driver_open(&o, out, w);
+}
+
+void
+harvest_run(struct harvest *h)
+{
+	const struct crawl_row *row = harvest_crawl(h);
+
+	CHECK(row != NULL);
+	h->started = true;
+	h->bytes_before = row->view.counts.warc_bytes;
+	h->roll_timer.fire = roll_over;
+	harvest_set_roll_timer(h);
+	if (h->aim != AIM_RUN)
+		driver_hold(h->driver);
+	driver_start(h->driver, h->crawl, row->view.item_last);
+	harvest_deliver(h);
+}
+
+/* ---- Looking -------------------------------------------------------- */
+
+bool
+harvest_look(struct harvests *all, struct str id, struct harvest_view *v)
+{
+	const struct harvest *h = harvest_find(all, id);
+
+	if (h != NULL)
+		fill_view(h, v);
+	return h != NULL;
+}
+
+bool
+harvest_next_note(struct harvests *all, struct str id, size_t *at,
+    struct harvest_note *out)
+{
+	static const char *const levels[] = { "info", "warning", "error" };
+	const struct harvest *h = harvest_find(all, id);
+
+	if (h == NULL || *at >= h->totals.notes_n)
+		return false;
+	const struct totals_note *n = &h->totals.notes[(*at)++];
+	*out = (struct harvest_note){ levels[n->level], n->code, n->text,
+		n->seed };
+	return true;
+}
+
+/* ---- All of them ---------------------------------------------------- */
+
+static enum err
+read_key(struct harvests *all, struct why *w)
+{
+	struct str set = conf_str(all->options.conf, CONF_SECRETS_KEY_FILE);
+	char own[PATH_MAX];
+
+	if (set.n == 0 && snprintf(own, sizeof(own), "%s/%s",
+	    all->options.data_dir, KEY_FILE_NAME) >= PATH_MAX)
+		return why(w, ERR_INPUT, "the path %s is too long",
+		    all->options.data_dir);
+	return key_file_read(set.n == 0 ? own : set.p, set.n == 0,
+	    all->key.bytes, w);
+}
+
+enum err
+harvests_open(const struct harvests_options *o, struct harvests **out,
+    struct why *w)
+{
+	struct harvests *all = mem_new(sizeof(*all));
+
+	all->options = *o;
+	list_init(&all->all);
+	all->budgets = budgets_new();
+	all->pool = pool_new(1);
+	enum err e = read_key(all, w);
+	if (e != OK)
+		harvests_free(&all);
+	*out = all;
+	return e;
+}
+
+static void
+free_harvest(struct harvest **hp)
+{
+	struct harvest *h = *hp;
+
+	list_take(&h->node);
+	driver_close(&h->driver);
+	order_text_free(&h->text);
+	totals_free(&h->totals);
+	buf_free(&h->saved);
+	buf_free(&h->sealed);
+	buf_free(&h->settling.saved);
+	buf_free(&h->settling.totals);
+	arena_free(&h->settling.arena);
+	arena_free(&h->delivery.arena);
+	arena_free(&h->arena);
+	mem_free(hp);
+}
+
+struct harvest *
+harvest_new(struct harvests *all)
+{
+	struct harvest *h = mem_new(sizeof(*h));
+
+	h->all = all;
+	h->crawl = UINT32_MAX;
+	/* The state of none is merged. */
+	h->delivery.merged = true;
+	list_put(&all->all, &h->node);
+	return h;
+}
+
+void
+harvest_drop(struct harvest *h)
+{
+	free_harvest(&h);
+}
+
+void
+harvests_free(struct harvests **ap)
+{
+	struct harvests *all = *ap;
+
+	if (all == NULL)
+		return;
+	pool_free(&all->pool);
+	while (!list_empty(&all->all)) {
+		struct harvest *h = LIST_ITEM(all->all.next, struct harvest,
+		    node);
+		free_harvest(&h);
+	}
+	budgets_free(&all->budgets);
+	explicit_bzero(&all->key, sizeof(all->key));
+	mem_free(ap);
+}

@@ -1,0 +1,118 @@
+/*
+ * harvest -- harvests of platforms: begun, paused, resumed, stopped.
+ *
+ *     harvest_begin() ─► order checked ─► row in the store ─► crawl ─► driver
+ *                                                                        │
+ *       state.json ◄── files in their hour directories ◄── WARCs end ◄───┘
+ *
+ * A harvest is a run of a connector (engine/connector) by a driver; its answers
+ * are captures of a crawl of the kind `harvest`.  Its open files lie in
+ * DATA/harvest/ID, finished ones go to PATH/YYYY/MM/DD/HH; PATH/state.json
+ * follows when they are there.  After a crash each step whose effect is missing
+ * is made again, with the same ids.
+ *
+ * Owns:    the rows of harvests in the store; rate budgets.
+ * Thread:  home's.
+ * Limits:  warc.rollover_bytes, warc.rollover_s, store_harvest.h's.
+ * Story:   engine/harvest/DESIGN.md
+ * Source:  contracts/harvest.md §4, §5, §8, §11.
+ */
+#ifndef ENGINE_HARVEST_HARVEST_H
+#define ENGINE_HARVEST_HARVEST_H
+
+#include "base/conf.h"
+#include "engine/store/store_harvest.h"
+
+#define HARVEST_TRIES_MAX 3u
+/* A request in hand has so long when its harvest ends early. */
+#define HARVEST_STOP_MS 15000
+/* The first and the longest pause before a file is brought away again. */
+#define HARVEST_RETRY_MS 1000
+#define HARVEST_RETRY_MS_MAX 60000
+
+struct engine;
+struct harvests;
+struct loop;
+
+/* What a harvest does, for people; texts live until the next call. */
+struct harvest_view {
+	struct str id, type, path;
+	enum store_harvest_state state;
+	uint64_t items, answers;     /* answers: all that are durable */
+	uint64_t replayed;           /* of them, read again from the archive */
+	uint64_t warcs, warc_bytes;  /* in their places */
+	uint64_t warcs_waiting;      /* finished, and not there yet */
+	const char *label;           /* of the items */
+	const char *waits_for;       /* "the rate limit"; NULL: for nothing */
+	int64_t waits_ms;
+	const char *trouble;         /* why files cannot be brought away; "" */
+};
+
+struct harvests_options {
+	struct engine *engine;       /* with doors, opened and not started */
+	struct loop *home;
+	const struct conf *conf;
+	const char *data_dir;        /* absolute */
+	/* It is over, or paused; its view is valid during the call. */
+	void (*ended)(void *arg, const struct harvest_view *);
+	void *arg;
+};
+/* Errors: those of reading secrets.key_file. */
+MUST_USE enum err harvests_open(const struct harvests_options *,
+    struct harvests **, struct why *);
+/* After engine_free(): what was under way then goes on in another process.  The
+ * loop does not run any more.  NULL is allowed. */
+void harvests_free(struct harvests **);
+
+/*
+ * Begin one.  The answer comes when its row is committed; from then on it
+ * survives a crash.
+ */
+struct harvest_request {
+	/* In; texts live until done(). */
+	struct str id;               /* empty: it becomes TYPE-NUMBER */
+	struct str message;          /* JSON: type, seeds, options,
+	                              * credentials */
+	struct str path;             /* an absolute directory; it is made */
+	/* Out. */
+	struct str given_id;         /* until harvests_free() */
+	const char *code;            /* of a refusal: "bad_request" ... */
+	struct why why;              /* INPUT, with the field; EXISTS: the id;
+	                              * those of the path and of the store */
+	void (*done)(struct harvest_request *);
+	void *arg;
+	struct harvest *harvest;     /* the harvests' */
+};
+void harvest_begin(struct harvests *, struct harvest_request *);
+
+/*
+ * Take up one that an earlier process left: before engine_start() this, after
+ * it harvest_resume().  Errors: ABSENT; STATE: it is over; CORRUPT.
+ */
+MUST_USE enum err harvest_continue(struct harvests *, struct str id,
+    struct why *);
+/* Those that can be taken up, the oldest first.  Before engine_start(). */
+MUST_USE enum err harvests_unfinished(struct harvests *, struct arena *,
+    struct store_harvest **, size_t *n, struct why *);
+void harvest_resume(struct harvests *, struct str id);
+
+/*
+ * Both finish the request in hand, for HARVEST_STOP_MS, and what is archived is
+ * brought to its place.  A paused harvest can be taken up again; a stopped one
+ * is a success.  ended() follows; again is no error.
+ */
+void harvest_pause(struct harvests *, struct str id);
+void harvest_stop(struct harvests *, struct str id);
+
+/* False: no such harvest is under way. */
+bool harvest_look(struct harvests *, struct str id, struct harvest_view *);
+
+/* Its notes, in order: for a summary.  After ended() too. */
+struct harvest_note {
+	const char *level;           /* "info", "warning", "error" */
+	struct str code, text, seed;
+};
+bool harvest_next_note(struct harvests *, struct str id, size_t *at,
+    struct harvest_note *);
+
+#endif

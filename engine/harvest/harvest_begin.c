@@ -1,0 +1,346 @@
+/*
+ * How a harvest begins, and how one is taken up again:
+ *
+ *     message ─► order ─► path, state.json ─► row, committed ─► crawl ─► runs
+ *     row ─► order ─► crawl continues │ path, state.json ─► replayed ─► runs
+ *
+ * A row without a crawl is that of a crash in between: its crawl begins then.
+ */
+#include "engine/catalog/crawl_registry.h"
+#include "engine/harvest/harvest_own.h"
+#include "engine/harvest/state_file.h"
+#include "os/clock.h"
+#include "os/tree.h"
+
+#define POLICY "{\"rate_limit\":0,\"robots\":\"ignore\"}"
+
+/* "sfmui:45" as part of a path: "sfmui_45". */
+static struct str
+safe_id(struct str id, struct arena *a)
+{
+	char *p = arena_bytes(a, id.n + 1);
+
+	for (size_t i = 0; i < id.n; i++)
+		p[i] = ascii_is_digit(id.p[i]) || ascii_is_alpha(id.p[i]) ?
+		    id.p[i] : '_';
+	p[id.n] = '\0';
+	return (struct str){ p, id.n };
+}
+
+static void
+take_id(struct harvest *h, struct str id)
+{
+	h->id = arena_copy(&h->arena, id);
+	h->dir = arena_printf(&h->arena, "%s/harvest/%.*s",
+	    h->all->options.data_dir, STR_FMT(safe_id(id, &h->arena))).p;
+}
+
+/* ---- The answer to the requester ------------------------------------ */
+
+static void
+answer(struct harvest *h, const char *code, const struct why *w)
+{
+	struct harvest_request *r = h->request;
+
+	if (r == NULL)
+		return;
+	h->request = NULL;
+	r->given_id = w->err == OK ? h->id : STR_NONE;
+	r->code = code;
+	r->why = *w;
+	if (r->why.err != OK)
+		harvest_drop(h);
+	r->done(r);
+}
+
+static const char *
+code_of_path(enum err e)
+{
+	return e == ERR_INPUT || e == ERR_DENIED || e == ERR_EXISTS ?
+	    "path_forbidden" : "root_unavailable";
+}
+
+/* ---- Running -------------------------------------------------------- */
+
+/* The row is there, and the harvest cannot go on: it has failed. */
+static void
+fail_to_run(struct harvest *h, const char *code, const struct why *w)
+{
+	totals_note(&h->totals, TOTALS_ERROR, str_of(code), str_of(w->text),
+	    STR_NONE);
+	h->end = STORE_HARVEST_FAILURE;
+	harvest_deliver(h);
+}
+
+static void
+running_noted(struct store_job *j)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, store);
+	struct why w = WHY_INIT;
+
+	h->shown = STORE_HARVEST_RUNNING;
+	if (harvest_open_driver(h, &h->driver, &w) == OK)
+		harvest_run(h);
+	else
+		fail_to_run(h, "unknown_error", &w);
+}
+
+/* Whether it was written does not matter: it is, with what comes next. */
+static void
+note_running(struct store_job *j, struct store *st)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, store);
+
+	h->why = WHY_INIT;
+	(void)!store_harvest_set_state(st, h->id, STORE_HARVEST_RUNNING,
+	    clock_wall(), &h->why);
+}
+
+static void
+launched(struct launch *l)
+{
+	struct harvest *h = l->arg;
+
+	if (l->why.err != OK) {
+		fail_to_run(h, l->why.err == ERR_DISK_FULL ? "disk_full" :
+		    "unknown_error", &l->why);
+		return;
+	}
+	h->crawl = l->crawl;
+	harvest_store(h, &h->store, note_running, running_noted);
+}
+
+static void
+launch_crawl(struct harvest *h)
+{
+	h->launch = (struct launch){
+		.spec.kind = CRAWL_HARVEST, .spec.name = h->id,
+		.spec.policy = STR(POLICY),
+		.spec.key = arena_printf(&h->arena, "harvest %.*s",
+		    STR_FMT(h->id)),
+		.spec.warc_dir = str_of(h->dir),
+		.spec.tags = &h->type, .spec.tags_n = 1,
+		.done = launched, .arg = h,
+	};
+	crawl_launch(h->all->options.engine, &h->launch);
+}
+
+/* ---- A new one ------------------------------------------------------ */
+
+static void
+row_added(struct store_job *j)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, store);
+
+	if (h->why.err != OK) {
+		answer(h, "msg_persist_error", &h->why);
+		return;
+	}
+	take_id(h, h->row.id);
+	answer(h, "", &WHY_INIT);
+	launch_crawl(h);
+}
+
+/*
+ * What is sealed is bound to the harvest's id, which may be known only now: so
+ * the row is put first, and both are one commit.
+ */
+static void
+add_row(struct store_job *j, struct store *st)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, store);
+
+	h->why = WHY_INIT;
+	enum err e = store_begin(st, &h->why);
+	if (e != OK)
+		return;
+	e = store_harvest_add(st, &h->row, clock_wall(), &h->arena, &h->why);
+	if (e == OK) {
+		order_text_seal(&h->text, &h->all->key, h->row.id, &h->sealed);
+		e = store_harvest_seal(st, h->row.id, buf_str(&h->sealed),
+		    &h->why);
+	}
+	(void)!store_end(st, e, &h->why);
+}
+
+static void
+use_state(struct harvest *h)
+{
+	h->text.order.state = h->state;
+	h->text.order.state_n = h->state_n;
+}
+
+static void
+prepared(struct mail *m)
+{
+	struct harvest *h = CONTAINER(CONTAINER(m, struct job, mail),
+	    struct harvest, job);
+
+	use_state(h);
+	if (h->continued && h->why.err != OK) {
+		fail_to_run(h, code_of_path(h->why.err), &h->why);
+	} else if (h->why.err != OK) {
+		answer(h, code_of_path(h->why.err), &h->why);
+	} else if (!h->continued) {
+		h->row = (struct store_harvest){ .id = h->request->id,
+		    .type = h->type, .path = h->path,
+		    .message = h->text.message };
+		harvest_store(h, &h->store, add_row, row_added);
+	} else if (h->crawl == UINT32_MAX) {
+		launch_crawl(h);
+	} else {
+		harvest_store(h, &h->store, note_running, running_noted);
+	}
+}
+
+static void
+prepare(struct job *j)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, job);
+
+	h->why = WHY_INIT;
+	if (tree_make_dir(h->path.p, &h->why) == OK)
+		(void)!state_file_read(h->path.p, &h->arena, &h->state,
+		    &h->state_n, &h->why);
+}
+
+/* The connector has the last word about an order. */
+static enum err
+try_order(struct harvest *h, const char **code, struct why *w)
+{
+	struct driver *d = NULL;
+
+	enum err e = order_text_read(h->request->message, &h->arena, &h->text,
+	    code, w);
+	if (e == OK)
+		*code = "bad_request";
+	if (e == OK && h->text.connector->kind != CONNECTOR_BATCH) {
+		*code = "unsupported_harvest_type";
+		e = why_field(w, ERR_INPUT, "type", "%s is a stream, which is "
+		    "not harvested yet", h->text.connector->type);
+	}
+	if (e == OK && h->request->path.n == 0)
+		e = why_field(w, ERR_INPUT, "path", "it is missing");
+	if (e == OK)
+		e = harvest_open_driver(h, &d, w);
+	driver_close(&d);
+	return e;
+}
+
+void
+harvest_begin(struct harvests *all, struct harvest_request *r)
+{
+	struct harvest *h = harvest_new(all);
+	struct why w = WHY_INIT;
+	const char *code = "bad_request";
+
+	h->request = r;
+	r->given_id = STR_NONE;
+	if (try_order(h, &code, &w) != OK) {
+		answer(h, code, &w);
+		return;
+	}
+	h->type = str_of(h->text.connector->type);
+	h->path = arena_copy(&h->arena, r->path);
+	harvest_work(h, &h->job, prepare, prepared);
+}
+
+/* ---- One of an earlier process -------------------------------------- */
+
+enum err
+harvests_unfinished(struct harvests *all, struct arena *a,
+    struct store_harvest **list, size_t *n, struct why *w)
+{
+	return store_harvest_list(store_async_store(engine_store_async(
+	    all->options.engine)), true, a, list, n, w);
+}
+
+static enum err
+read_row(struct harvest *h, struct str id, struct why *w)
+{
+	struct store *st = store_async_store(engine_store_async(
+	    h->all->options.engine));
+	struct store_harvest *row = &h->row;
+	struct str credentials;
+
+	enum err e = store_harvest_get(st, id, &h->arena, row, w);
+	if (e == OK && store_harvest_is_over(row->state))
+		return why(w, ERR_STATE, "harvest %.*s is over: %s",
+		    STR_FMT(id), store_harvest_state_name(row->state));
+	if (e == OK)
+		e = order_text_unseal(row->sealed, &h->all->key, id,
+		    &h->arena, &credentials, w);
+	if (e == OK)
+		e = order_text_read_kept(row->message, credentials, &h->arena,
+		    &h->text, w);
+	if (e == OK && row->totals.n > 0)
+		e = totals_read(&h->totals, row->totals, w);
+	return e == OK ? store_harvest_warcs(st, id, &h->arena, &h->warcs,
+	    &h->warcs_n, w) : e;
+}
+
+/* Its crawl goes on, unless it was never begun or has ended. */
+static enum err
+continue_crawl(struct harvest *h, struct why *w)
+{
+	struct engine *engine = h->all->options.engine;
+	struct crawl_request q = { .spec.operator_seeds = false };
+	struct crawl_view v;
+
+	h->crawl = engine_find(engine, h->id);
+	if (h->crawl == UINT32_MAX ||
+	    engine_view(engine, h->crawl, &v) != OK ||
+	    crawl_state_is_ended(v.state))
+		return OK;
+	return engine_continue(engine, h->crawl, &q, w);
+}
+
+static void
+take_row(struct harvest *h)
+{
+	const struct store_harvest *row = &h->row;
+
+	take_id(h, row->id);
+	h->type = str_of(h->text.connector->type);
+	h->path = row->path;
+	h->shown = row->state;
+	h->end = row->end;
+	h->captures = row->captures;
+	buf_put_str(&h->saved, row->saved);
+	harvest_take_state(h);
+	h->delivery.merged = row->merged;
+}
+
+enum err
+harvest_continue(struct harvests *all, struct str id, struct why *w)
+{
+	struct harvest *h = harvest_new(all);
+
+	h->continued = true;
+	enum err e = read_row(h, id, w);
+	if (e == OK) {
+		take_row(h);
+		e = continue_crawl(h, w);
+	}
+	if (e != OK)
+		harvest_drop(h);
+	return e;
+}
+
+void
+harvest_resume(struct harvests *all, struct str id)
+{
+	struct harvest *h = harvest_find(all, id);
+
+	CHECK(h != NULL && h->continued);
+	/* Its run has ended; only files may be left. */
+	if (h->end != STORE_HARVEST_GOES_ON) {
+		h->shown = STORE_HARVEST_RUNNING;
+		harvest_deliver(h);
+		return;
+	}
+	totals_note(&h->totals, TOTALS_WARNING, STR("harvest_resumed"),
+	    STR("the harvest was interrupted, and goes on where it was"),
+	    STR_NONE);
+	harvest_work(h, &h->job, prepare, prepared);
+}

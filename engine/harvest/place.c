@@ -1,0 +1,177 @@
+#include "engine/harvest/place.h"
+
+#include "engine/archive/archive.h"
+#include "engine/archive/moved.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/tree.h"
+#include "wire/digest.h"
+
+#define READ_PIECE ((size_t)256 << 10)
+
+/* --- collecting ------------------------------------------------------ */
+
+/* Its SHA-1 in hex, and its size.  Memory: `a`. */
+static enum err
+digest_file(const char *path, struct arena *a, struct str *sha1,
+    uint64_t *bytes, struct why *w)
+{
+	FREED(digest_hasher_free) struct digest_hasher *h = digest_hasher_new();
+	FREED(buf_free) struct buf hex = BUF_INIT;
+	char *piece = mem_new(READ_PIECE);
+	size_t got = 1;
+	struct digest d;
+	int fd = -1;
+
+	*bytes = 0;
+	enum err e = file_open(path, FILE_READ, &fd, w);
+	digest_start(h, DIGEST_SHA1);
+	while (e == OK && got > 0) {
+		e = file_read(fd, *bytes, piece, READ_PIECE, &got, w);
+		if (e == OK)
+			digest_add(h, (struct str){ piece, got });
+		*bytes += e == OK ? got : 0;
+	}
+	digest_end(h, &d);
+	digest_put_hex(&hex, d.bytes, digest_size(DIGEST_SHA1));
+	*sha1 = arena_copy(a, buf_str(&hex));
+	file_close(&fd);
+	mem_free(&piece);
+	return e;
+}
+
+/* A UUID of version 4 (RFC 9562 §5.4), as 32 hex digits. */
+static struct str
+new_id(struct arena *a)
+{
+	FREED(buf_free) struct buf hex = BUF_INIT;
+	uint8_t bytes[16];
+
+	clock_random(bytes, sizeof(bytes));
+	bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40);
+	bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80);
+	digest_put_hex(&hex, bytes, sizeof(bytes));
+	return arena_copy(a, buf_str(&hex));
+}
+
+/* "20261120091816123" as a date. */
+static bool
+read_digits(struct str digits, struct wall *out)
+{
+	char iso[32];
+
+	snprintf(iso, sizeof(iso), "%.4s-%.2s-%.2sT%.2s:%.2s:%.2s.%.3sZ",
+	    digits.p, digits.p + 4, digits.p + 6, digits.p + 8,
+	    digits.p + 10, digits.p + 12, digits.p + 14);
+	return wall_from_iso(str_of(iso), out);
+}
+
+static bool
+is_known(struct str name, const struct store_harvest_warc *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(list[i].name, name))
+			return true;
+	return false;
+}
+
+enum err
+place_collect(const char *dir, struct arena *a,
+    struct store_harvest_warc **list, size_t known_n, size_t *n,
+    struct why *w)
+{
+	struct archive_name parsed;
+	struct str *names;
+	size_t names_n = 0, cap = known_n;
+	enum err e = OK;
+
+	*n = known_n;
+	e = file_list(dir, a, &names, &names_n, NULL);
+	if (e != OK)
+		return e == ERR_ABSENT ? OK : why(w, e, "cannot list %s", dir);
+	for (size_t i = 0; i < names_n && e == OK; i++) {
+		struct store_harvest_warc f = { .name = names[i] };
+		if (!archive_name_parse(names[i], &parsed) ||
+		    !read_digits(parsed.digits, &f.created) ||
+		    is_known(names[i], *list, known_n))
+			continue;
+		e = digest_file(arena_printf(a, "%s/%.*s", dir,
+		    STR_FMT(names[i])).p, a, &f.sha1, &f.bytes, w);
+		f.warc_id = new_id(a);
+		*list = arena_grow(a, *list, *n, &cap, known_n + 8,
+		    sizeof(**list));
+		(*list)[(*n)++] = f;
+	}
+	return e;
+}
+
+/* --- placing --------------------------------------------------------- */
+
+static struct str
+hour_dir(const char *path, const struct store_harvest_warc *f, struct arena *a)
+{
+	char d[18];
+
+	wall_to_digits(f->created, 17, d);
+	return arena_printf(a, "%s/%.4s/%.2s/%.2s/%.2s", path, d, d + 4, d + 6,
+	    d + 8);
+}
+
+struct str
+place_path(const char *path, const struct store_harvest_warc *f,
+    struct arena *a)
+{
+	return arena_printf(a, "%.*s/%.*s", STR_FMT(hour_dir(path, f, a)),
+	    STR_FMT(f->name));
+}
+
+/* Whether what stands at `to` is the file; ABSENT when nothing does. */
+static enum err
+compare(const char *to, const struct store_harvest_warc *f, struct why *w)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct str sha1;
+	uint64_t bytes;
+
+	if (tree_kind(to, &bytes) == TREE_ABSENT)
+		return ERR_ABSENT;
+	if (tree_kind(to, &bytes) != TREE_FILE || bytes != f->bytes)
+		return why(w, ERR_EXISTS, "%s is there and is another file",
+		    to);
+	enum err e = digest_file(to, &a, &sha1, &bytes, w);
+	return e == OK && !str_eq(sha1, f->sha1) ? why(w, ERR_EXISTS, "%s is "
+	    "there and is another file", to) : e;
+}
+
+/* An earlier call came so far; its names may not be on the disk yet. */
+static enum err
+complete(const char *from, const char *to_dir, const char *dir, struct why *w)
+{
+	enum err e = file_remove(from, NULL);
+
+	if (e != OK && e != ERR_ABSENT)
+		return why(w, e, "cannot remove %s", from);
+	e = file_sync_dir(to_dir, w);
+	return e == OK ? file_sync_dir(dir, w) : e;
+}
+
+enum err
+place_file(const char *dir, const char *path,
+    const struct store_harvest_warc *f, struct why *w)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct str from = arena_printf(&a, "%s/%.*s", dir, STR_FMT(f->name));
+	struct str to = place_path(path, f, &a);
+	struct str to_dir = hour_dir(path, f, &a);
+
+	enum err e = tree_make_dir(to_dir.p, w);
+	/* It counts as soon as the file has gone from its own place. */
+	if (e == OK)
+		e = moved_write(from.p, to, f->bytes, w);
+	if (e != OK)
+		return e;
+	e = compare(to.p, f, w);
+	if (e == ERR_ABSENT)
+		return tree_move(from.p, to.p, w);
+	return e == OK ? complete(from.p, to_dir.p, dir, w) : e;
+}
