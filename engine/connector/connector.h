@@ -226,8 +226,8 @@ struct connector_answer {
 	/* Of a call as a crawl without an answer, why: half a sentence, such as
 	 * "robots.txt forbids it"; else none. */
 	struct str refused;
-	/* The body, read with YYJSON_READ_BIGNUM_AS_RAW.  NULL: of a stream,
-	 * or it is none and the status is no 2xx. */
+	/* The body, read with YYJSON_READ_BIGNUM_AS_RAW.  NULL: of a stream
+	 * that had begun, or it is none and the status is no 2xx. */
 	yyjson_val *json;
 	struct wall when;            /* it came, or the stream ended */
 	struct wall began;           /* of a stream: its head came; us 0: it

@@ -161,8 +161,12 @@ is_answer(const struct connector_call *call, int status, const yyjson_doc *doc)
 {
 	if (call->as_crawl)
 		return true;
+	if (call->expect == CONNECTOR_FRAMES && (status == 0 || status == 101))
+		return true;
+	if (call->expect == CONNECTOR_LINES && status == 0)
+		return true;
 	if (status >= 200 && status < 300)
-		return doc != NULL;
+		return doc != NULL || call->expect == CONNECTOR_LINES;
 	for (const int *s = call->statuses; *s != 0; s++)
 		if (*s == status)
 			return true;
@@ -191,9 +195,15 @@ give_answer(const struct connector_call *call, struct str text)
 		answer.body = body;
 	else
 		answer.json = yyjson_doc_get_root(doc);
-	if (status == 0) {
+	if (status == 0)
 		answer.head = NULL;
+	if (status == 0 && call->as_crawl)
 		answer.refused = STR("robots.txt forbids it");
+	if (status == 101)
+		answer.began = answer.when;
+	if (call->expect == CONNECTOR_LINES && status / 100 == 2) {
+		answer.began = answer.when;
+		answer.json = NULL;
 	}
 	unsigned again = now.again, ends = now.ends;
 	if (is_answer(call, (int)status, doc)) {
@@ -221,7 +231,15 @@ drive(struct str rest)
 		size_t at = str_find(rest, STR("\n--\n"));
 		struct str text = str_cut(rest, 0, at);
 		rest = str_from(rest, at + 4);
-		give_answer(&call, text);
+		if ((call.expect == CONNECTOR_FRAMES ||
+		    call.expect == CONNECTOR_LINES) &&
+		    str_take_char(&text, 'F')) {
+			now.came++;
+			now.order.connector->line(now.run, &call, text,
+			    &findings);
+		} else {
+			give_answer(&call, text);
+		}
 		load_anew();
 	}
 	CHECK(now.ends == (now.order.connector->next(now.run, &call) ==

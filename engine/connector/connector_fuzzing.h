@@ -9,6 +9,9 @@
  *     fields of the head, and an empty line
  *     body
  *
+ * To a call that expects frames or lines, what begins with "F" is one, without
+ * that letter.
+ *
  * After each of them the run is saved and goes on in another one.  Calls must
  * go to the platform, texts must be on one line, counts within what came,
  * checkpoints small, and a run that has ended must have said so once.  Then the

@@ -464,7 +464,7 @@ find_call(const struct out *out, unsigned mark)
 
 	while (i < out->n && out->calls[i].mark != mark)
 		i++;
-	assert_in_range(i, 0, out->n - 1);
+	assert_true(i < out->n);
 	return i;
 }
 

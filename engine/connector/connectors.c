@@ -13,6 +13,7 @@
 /* By type. */
 static const struct connector *const connectors[] = {
 	&bluesky_author_feed,
+	&bluesky_jetstream,
 	&feed_entries,
 	&flickr_photo,
 	&flickr_user,
@@ -22,7 +23,12 @@ static const struct connector *const connectors[] = {
 	&mastodon_stream,
 	&tumblr_blog_posts,
 	&twitter_academic_search,
+	&twitter_filter,
+	&twitter_filter_stream,
+	&twitter_sample,
+	&twitter_search,
 	&twitter_search_2,
+	&twitter_user_timeline,
 	&twitter_user_timeline_2,
 	&weibo_search,
 	&weibo_timeline,

@@ -1,9 +1,10 @@
 """twarc, as it is, lists simulated Twitter and finds the same tweets."""
 import os
 import socket
+import threading
 import time
 
-from peer import check, done, python_with, same, skip
+from peer import check, done, python_with, same, skip, wait_until
 from simulated import Platforms
 
 PACKAGE = "twarc==2.14.0"
@@ -20,7 +21,7 @@ from twarc import Twarc, Twarc2
 from twarc.expansions import flatten
 
 HOST = "api.twitter.com"
-sim = Platforms("--items", "400")
+sim = Platforms("--items", "1500")
 os.environ["REQUESTS_CA_BUNDLE"] = sim.ca
 connect_to = socket.getaddrinfo
 
@@ -173,6 +174,75 @@ check("v1.1: there are some of each", all(any(x.get(k) for x in full) for k in (
     "extended_entities", "place")))
 check("v1.1: numbers and texts agree", all(
     str(x["id"]) == x["id_str"] and "full_text" in x for x in full))
+
+# ---- Streams --------------------------------------------------------------------------------
+
+
+class Listener(threading.Thread):
+    """What a stream of twarc gives, until it is told to stop."""
+
+    def __init__(self, stream, **more):
+        super().__init__(daemon=True)
+        self.found, self.event = [], threading.Event()
+        self.stream = stream(event=self.event, **more)
+        before = len(sim.log())
+        self.start()
+        # It has begun when the simulator has logged it.
+        wait_until(lambda: any(x["status"] == 200 for x in
+                               sim.log()[before:]))
+
+    def run(self):
+        for x in self.stream:
+            self.found.append(x)
+
+    def stop(self):
+        self.event.set()
+        sim.own("change", {"host": HOST, "add": {"account": "ada", "n": 60}})
+        self.join(30)
+        time.sleep(0.5)  # until the simulator has seen it leave
+
+
+def add(account, n):
+    sim.own("change", {"host": HOST, "add": {"account": account, "n": n}})
+
+
+same("no rules at first", "data" in t.get_stream_rules(), False)
+added = t.add_stream_rules([{"value": "cats", "tag": "c"},
+                            {"value": "from:bob"}])
+old = t.get_stream_rules()["data"]
+same("rules are there", [(r["value"], r.get("tag")) for r in old],
+     [("cats", "c"), ("from:bob", None)])
+t.delete_stream_rule_ids([old[1]["id"]])
+same("and go", [r["value"] for r in t.get_stream_rules()["data"]], ["cats"])
+before = sim.world(HOST)["searches"]["cats"]
+listener = Listener(t.stream)
+add("ada", 40)
+new = sim.world(HOST)["searches"]["cats"][len(before):]
+wait_until(lambda: len(listener.found) >= len(new))
+same("new tweets come by the stream of v2",
+     [x["data"]["id"] for x in listener.found], new)
+check("with the rule and the author", new and all(
+    x["matching_rules"][0]["tag"] == "c" and x["includes"]["users"]
+    for x in listener.found))
+listener.stop()
+
+before = sim.world(HOST)["searches"]["owls"]
+listener = Listener(v1.filter, track="owls,nothing here")
+add("cleo", 40)
+new = sim.world(HOST)["searches"]["owls"][len(before):]
+wait_until(lambda: len(listener.found) >= len(new))
+same("new tweets come by the filter of v1.1", v1_ids(listener.found), new)
+sim.own("change", {"host": HOST, "delete": new[0]})
+wait_until(lambda: "delete" in listener.found[-1])
+same("and deletions", listener.found[-1]["delete"]["status"]["id_str"],
+     new[0])
+listener.stop()
+listener = Listener(v1.sample)
+add("bob", 3)
+wait_until(lambda: len(listener.found) >= 3)
+same("the sample has all of them", v1_ids(listener.found),
+     sim.world(HOST)["accounts"][1]["tweets"][-3:])
+listener.stop()
 
 # ---- Errors ---------------------------------------------------------------------------------
 

@@ -1,7 +1,9 @@
 """Simulated Twitter itself: its world, credentials, budgets, and what faults
 do to its lists.  The faults of connections are platforms.py's."""
 import base64
+import json
 import time
+import zlib
 from urllib.parse import quote
 
 from peer import check, done, same
@@ -226,6 +228,84 @@ page()
 sim.faults()
 check("a fault may suspend", "suspended" in sim.ask(
     HOST, BY + "cleopatra", bearer).json()["errors"][0]["detail"])
+
+# ---- Streams ------------------------------------------------------------------------------
+
+
+def rules(body=None, token=app):
+    path = "/2/tweets/search/stream/rules"
+    return sim.ask(HOST, path, token) if body is None else sim.ask(
+        HOST, path, token, "POST", json.dumps(body))
+
+
+def add_rule(value):
+    return rules({"add": [{"value": value, "tag": "t"}]})
+
+
+FILTERED = "/2/tweets/search/stream?expansions=author_id&tweet.fields=lang"
+
+
+def stream(path=FILTERED, fields=""):
+    return sim.stream(HOST, path, app, fields)
+
+
+def lines(s, n):
+    """So many lines that are not empty."""
+    found = []
+    while len(found) < n and s.more():
+        *whole, s.text = s.text.split(b"\r\n")
+        found += [json.loads(x) for x in whole if x]
+    return found
+
+
+def add(account, n):
+    before = {k: len(v) for k, v in sim.world(HOST)["searches"].items()}
+    sim.own("change", {"host": HOST, "add": {"account": account, "n": n}})
+    return {k: v[before[k]:] for k, v in sim.world(HOST)["searches"].items()}
+
+
+same("no rules", set(rules().json()), {"meta"})
+same("a rule", (add_rule("cats").status, rules().json()["data"][0]["value"]),
+     (201, "cats"))
+same("the same rule", add_rule("cats").json()["errors"][0]["title"],
+     "DuplicateRule")
+same("a rule that is none", (add_rule('"').status, add_rule('"').json()[
+    "errors"][0]["title"]), (400, "Invalid Rule"))
+sim.own("change", {"host": HOST, "rules_max": 1})
+same("no room for rules", (add_rule("owls").status, add_rule("owls").json()[
+    "title"]), (422, "RulesCapExceeded"))
+one = stream()
+new = add("ada", 30)["cats"]
+got = lines(one, len(new))
+same("new tweets come by the stream", [x["data"]["id"] for x in got], new)
+check("with what was asked for", set(got[0]) == {
+    "data", "includes", "matching_rules"} and got[0]["data"]["lang"])
+same("a second stream", sim.ask(HOST, FILTERED, app).json()["title"],
+     "ConnectionException")
+one.close()
+time.sleep(0.3)
+packed = stream(fields="Accept-Encoding: gzip\r\n")
+new = add("ada", 30)["cats"]
+unpack, text = zlib.decompressobj(31), b""
+while text.count(b'"matching_rules"') < len(new):
+    check("a stream goes on", packed.more())
+    text += unpack.decompress(packed.text)
+    packed.text = b""
+check("a stream may be gzip", all(i.encode() in text for i in new))
+packed.close()
+time.sleep(0.3)
+fault({"stream": "disconnect"})
+one = stream()
+same("a disconnect is told", lines(one, 1)[0]["errors"][0][
+    "disconnect_type"], "OperationalDisconnect")
+check("... and is one", not one.more() and not lines(one, 1))
+one.close()
+sim.faults()
+same("rules go", (rules({"delete": {"ids": [rules().json()["data"][0][
+    "id"]]}}).json()["meta"]["summary"]["deleted"], set(rules().json())),
+     (1, {"meta"}))
+same("v1.1: streams want a user", sim.ask(
+    "stream.twitter.com", "/1.1/statuses/sample.json", app).status, 401)
 
 # ---- Changes -------------------------------------------------------------------------------
 

@@ -261,6 +261,15 @@ answer_call(struct request *r)
 	}
 }
 
+static void
+set_status(struct bluesky_account *a, enum bluesky_status status)
+{
+	a->status = status;
+	bluesky_happen(BLUESKY_ACCOUNT,
+	    (unsigned)(a - bluesky_world()->accounts), BLUESKY_NONE,
+	    clock_wall());
+}
+
 /* ---- Budgets and faults ------------------------------------------------ */
 
 static void
@@ -298,7 +307,7 @@ change_by_plan(struct request *r)
 	if (r->fault.rename.n > 0)
 		(void)bluesky_rename(r->fault.rename, r->fault.rename_to);
 	if (r->fault.suspend.n > 0 && a != NULL)
-		a->status = BLUESKY_TAKEN_DOWN;
+		set_status(a, BLUESKY_TAKEN_DOWN);
 }
 
 static void
@@ -307,6 +316,8 @@ answer(struct request *r)
 	struct budget budget;
 
 	r->who = "nobody";
+	if (bluesky_answer_stream(r))
+		return;
 	budget_take(STR("bluesky"), CALLS, PERIOD_S, &budget);
 	change_by_plan(r);
 	if (r->fault.status != 0) {
@@ -357,7 +368,9 @@ describe(struct str host, struct buf *out)
 	json_array(out, "accounts");
 	for (unsigned i = 0; i < bluesky_world()->accounts_n; i++)
 		describe_account(out, i);
-	buf_put_text(out, "]}\n");
+	buf_put_text(out, "]");
+	bluesky_describe_events(out);
+	buf_put_text(out, "}\n");
 }
 
 static bool
@@ -375,6 +388,15 @@ add_posts(yyjson_val *what)
 	return true;
 }
 
+static void
+delete_entry(size_t at)
+{
+	struct bluesky_entry *e = &bluesky_world()->entries[at];
+
+	e->deleted = true;
+	bluesky_happen(BLUESKY_DELETE, e->account, at, clock_wall());
+}
+
 static bool
 change(struct str host, yyjson_val *what, char sentence[static 200])
 {
@@ -384,6 +406,8 @@ change(struct str host, yyjson_val *what, char sentence[static 200])
 	    "delete")));
 	struct bluesky_account *suspend = bluesky_account(json_text(
 	    yyjson_obj_get(what, "suspend")));
+	struct bluesky_account *leave = bluesky_account(json_text(
+	    yyjson_obj_get(what, "leave")));
 
 	(void)host;
 	snprintf(sentence, 200, "there is no such account or post");
@@ -393,13 +417,19 @@ change(struct str host, yyjson_val *what, char sentence[static 200])
 		return bluesky_rename(json_text(yyjson_obj_get(rename,
 		    "account")), json_text(yyjson_obj_get(rename, "to")));
 	if (delete != BLUESKY_NONE)
-		bluesky_world()->entries[delete].deleted = true;
+		delete_entry(delete);
 	if (suspend != NULL)
-		suspend->status = BLUESKY_TAKEN_DOWN;
+		set_status(suspend, BLUESKY_TAKEN_DOWN);
+	if (leave != NULL)
+		set_status(leave, BLUESKY_DELETED);
+	if (leave != NULL)
+		return true;
 	return delete != BLUESKY_NONE || suspend != NULL;
 }
 
-static const char *const hosts[] = { "public.api.bsky.app", NULL };
+static const char *const hosts[] = { "public.api.bsky.app",
+	"jetstream.us-east.bsky.network", "jetstream2.us-east.bsky.network",
+	NULL };
 
 const struct platform bluesky_platform = { .name = "bluesky",
 	.hosts = hosts, .make = bluesky_make, .answer = answer,

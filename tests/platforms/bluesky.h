@@ -16,6 +16,10 @@
 enum bluesky_status { BLUESKY_FINE, BLUESKY_TAKEN_DOWN, BLUESKY_DEACTIVATED,
 	BLUESKY_BLOCKED, BLUESKY_DELETED };
 
+/* What Jetstream tells; the first four are commits. */
+enum bluesky_event { BLUESKY_CREATE, BLUESKY_UPDATE, BLUESKY_DELETE,
+	BLUESKY_LIKE, BLUESKY_IDENTITY, BLUESKY_ACCOUNT, BLUESKY_SYNC };
+
 struct bluesky_account {
 	char handle[64], did[48];
 	const char *display;
@@ -58,6 +62,21 @@ const char *bluesky_status_word(enum bluesky_status);
 /* One more post of that account, at this time. */
 void bluesky_add(unsigned account, struct wall when);
 bool bluesky_rename(struct str from, struct str to);
+
+/* 13 letters and digits that sort by the date. */
+void bluesky_make_tid(struct wall, char out[static 14]);
+
+/* ---- Jetstream (bluesky_stream.c) -------------------------------------- */
+
+/* What happened before, and what happens now. */
+void bluesky_make_events(struct wall now);
+void bluesky_happen(enum bluesky_event, unsigned account, size_t entry,
+    struct wall);
+/* False: it is no such call. */
+bool bluesky_answer_stream(struct request *);
+void bluesky_describe_events(struct buf *);
+
+/* ---- JSON (bluesky_json.c) --------------------------------------------- */
 
 void bluesky_write_profile(struct buf *, const struct bluesky_account *);
 /* `big`: bytes that are added to its text. */

@@ -39,8 +39,8 @@ random_text(const char *letters, size_t n, char *out)
 }
 
 /* 53 bits of microseconds and 10 of chance, which sort as texts. */
-static void
-make_tid(struct wall when, char out[static 14])
+void
+bluesky_make_tid(struct wall when, char out[static 14])
 {
 	uint64_t tid = (uint64_t)when.us << 10 |
 	    (random_next(&world.random) & 0x3ff);
@@ -114,7 +114,7 @@ make_entry(size_t i)
 	e->repost_of = e->reply_to = e->root = e->quote = BLUESKY_NONE;
 	e->look = random_next(random);
 	e->deleted = random_chance(random, 3);
-	make_tid(e->created, e->rkey);
+	bluesky_make_tid(e->created, e->rkey);
 	memcpy(e->cid, "bafyrei", 7);
 	random_text("abcdefghijklmnopqrstuvwxyz234567", 52, e->cid + 7);
 	if (other != BLUESKY_NONE && random_chance(random, 12))
@@ -172,6 +172,7 @@ bluesky_make(uint64_t seed, struct wall now, unsigned items)
 	world.random = seed ^ 0xb1;
 	make_accounts();
 	make_entries(now, items);
+	bluesky_make_events(now);
 }
 
 /* ---- Finding ----------------------------------------------------------- */
@@ -238,6 +239,7 @@ bluesky_add(unsigned account, struct wall when)
 	if (e->deleted)
 		world.accounts[account].posts_n++;
 	e->deleted = false;
+	bluesky_happen(BLUESKY_CREATE, account, world.entries_n - 1, when);
 }
 
 bool
@@ -248,5 +250,7 @@ bluesky_rename(struct str from, struct str to)
 	if (a == NULL || to.n >= sizeof(a->handle))
 		return false;
 	snprintf(a->handle, sizeof(a->handle), "%.*s", STR_FMT(to));
+	bluesky_happen(BLUESKY_IDENTITY, (unsigned)(a - world.accounts),
+	    BLUESKY_NONE, clock_wall());
 	return true;
 }

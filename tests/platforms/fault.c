@@ -34,6 +34,10 @@ static const struct word pages[] = { { "duplicate", PAGE_DUPLICATE },
 	{ "overlap", PAGE_OVERLAP }, { "reordered", PAGE_REORDERED },
 	{ "empty", PAGE_EMPTY }, { "loop", PAGE_LOOP }, { NULL, 0 } };
 
+static const struct word sockets[] = { { "unanswered", WS_UNANSWERED },
+	{ "close", WS_CLOSED }, { "split", WS_SPLIT },
+	{ "CursorTooOld", WS_TOO_OLD }, { "replay", WS_REPLAY }, { NULL, 0 } };
+
 static bool
 read_word(yyjson_val *v, const struct word *words, int *out)
 {
@@ -70,6 +74,17 @@ read_rename(yyjson_val *v, struct fault *f)
 }
 
 static bool
+read_stream(yyjson_val *v, struct fault *f)
+{
+	static const struct word notices[] = { { "limit", NOTICE_LIMIT },
+		{ "delete", NOTICE_DELETE },
+		{ "disconnect", NOTICE_DISCONNECT }, { NULL, 0 } };
+
+	f->silent = str_eq(json_text(v), STR("silence"));
+	return f->silent || read_word(v, notices, (int *)&f->notice);
+}
+
+static bool
 read_fault(struct str key, yyjson_val *v, struct fault *f)
 {
 	uint64_t n = 0;
@@ -102,7 +117,13 @@ read_fault(struct str key, yyjson_val *v, struct fault *f)
 	if (str_eq(key, STR("big")))
 		return f->big = n, number && n <= 64u << 20;
 	if (str_eq(key, STR("stream")))
-		return f->silent = str_eq(json_text(v), STR("silence"));
+		return read_stream(v, f);
+	if (str_eq(key, STR("ws")))
+		return read_word(v, sockets, (int *)&f->ws);
+	if (str_eq(key, STR("code")))
+		return (f->ws_code = (int)n) >= 1000 && n <= 4999;
+	if (str_eq(key, STR("after")))
+		return f->ws_after = n, number;
 	if (str_eq(key, STR("credential")))
 		return f->expire = str_eq(json_text(v), STR("expires"));
 	if (str_eq(key, STR("rename")))

@@ -50,6 +50,12 @@ enum fault_close { CLOSE_NOT, CLOSE_BEFORE, CLOSE_HEAD, CLOSE_BODY };
 enum fault_body { BODY_FINE, BODY_HTML, BODY_PRETTY, BODY_UTF8, BODY_EMPTY };
 enum fault_page { PAGE_FINE, PAGE_DUPLICATE, PAGE_OVERLAP, PAGE_REORDERED,
 	PAGE_EMPTY, PAGE_LOOP };
+enum fault_notice { NOTICE_NONE, NOTICE_LIMIT, NOTICE_DELETE,
+	NOTICE_DISCONNECT };
+/* Of a WebSocket: pings are not answered; it is closed; messages come in
+ * fragments; a cursor is refused; the first messages come twice. */
+enum fault_ws { WS_FINE, WS_UNANSWERED, WS_CLOSED, WS_SPLIT, WS_TOO_OLD,
+	WS_REPLAY };
 enum fault_date { DATE_NONE, DATE_IN, DATE_TEXT };
 
 /* What goes wrong with one request; zeroed: nothing. */
@@ -70,6 +76,10 @@ struct fault {
 	enum fault_page page;
 	uint64_t big;                /* bytes of the first item */
 	bool silent;                 /* a stream sends nothing more */
+	enum fault_notice notice;    /* a stream sends it first */
+	enum fault_ws ws;
+	int ws_code;                 /* of CLOSED; 1006: without a close */
+	uint64_t ws_after;           /* messages before */
 	bool expire;                 /* the credential, from now on */
 	struct str rename, rename_to, suspend;    /* accounts, from now on */
 };
@@ -143,6 +153,15 @@ struct request {
 	size_t stream_at;
 	unsigned stream_arg;         /* the platform's */
 	const char *heartbeat;       /* what it sends when there is nothing */
+	bool stream_packs;           /* it is gzip for those who take it */
+	bool stream_over;            /* it ends after what it has sent */
+	void (*stream_end)(struct request *);    /* or NULL */
+	void *stream_data;           /* the platform's, of the arena */
+	/* A WebSocket: `stream` writes a message a line, and what the client
+	 * sends goes to `message`; NULL: that is against the protocol. */
+	bool socket;
+	const char *protocol;        /* that was chosen; or NULL */
+	void (*message)(struct request *, struct str);
 };
 
 /* The next segment of a path, decoded; false: there is none. */
@@ -188,8 +207,22 @@ bool tls_make(const char *ca_file, const char *names);
 struct tls *tls_accept(int fd);      /* NULL: no handshake; fd is closed */
 /* Bytes read, 0 at the end or when nothing has come for a minute. */
 size_t tls_read(struct tls *, char *, size_t n);
+/* The same after at most so many ms; 0 and `*ended` unchanged: nothing came. */
+size_t tls_poll(struct tls *, char *, size_t n, int ms, bool *ended);
 bool tls_write(struct tls *, struct str);
+/* Whether the client has sent something, or has left. */
+bool tls_has_input(struct tls *);
 void tls_close(struct tls *, bool in_order);     /* or as if cut */
+
+/* ---- WebSockets (socket.c) --------------------------------------------- */
+
+/* Whether a request is a handshake. */
+bool socket_is_wanted(struct request *);
+/* Answer the handshake, and serve until either side ends it. */
+void socket_serve(struct tls *, struct request *);
+/* What `stream` and `message` do, under the lock (serve.c). */
+void serve_news(struct request *, struct buf *out);
+void serve_message(struct request *, struct str);
 
 /* Serve one connection until it ends. */
 void serve_connection(int fd);

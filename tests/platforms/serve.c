@@ -356,41 +356,102 @@ send_body(struct tls *t, const struct fault *f, struct str body)
 	return tls_write(t, str_from(body, first.n));
 }
 
+void
+serve_news(struct request *r, struct buf *out)
+{
+	pthread_mutex_lock(&lock);
+	r->stream(r, out);
+	pthread_mutex_unlock(&lock);
+}
+
+void
+serve_message(struct request *r, struct str message)
+{
+	pthread_mutex_lock(&lock);
+	r->message(r, message);
+	pthread_mutex_unlock(&lock);
+}
+
 /* What there is to send of a stream, after so long without anything. */
 static void
 take_news(struct request *r, int64_t quiet_ms, struct buf *news)
 {
 	buf_clear(news);
-	pthread_mutex_lock(&lock);
-	r->stream(r, news);
-	pthread_mutex_unlock(&lock);
+	serve_news(r, news);
 	if (news->n == 0 && quiet_ms % HEARTBEAT_MS == 0)
 		buf_put_text(news, r->heartbeat);
 }
 
-/* Until the client leaves, or the plan cuts it. */
+/* What is sent of it, as one chunk; gzip goes on from chunk to chunk. */
 static void
-send_stream(struct tls *t, struct request *r)
+put_chunk(z_stream *z, const struct buf *news, struct buf *chunk)
+{
+	FREED(buf_free) struct buf packed = BUF_INIT;
+	struct str text = buf_str(news);
+
+	if (z != NULL) {
+		size_t room = news->n + 1024;
+		z->next_in = (unsigned char *)news->p;
+		z->avail_in = (unsigned)news->n;
+		z->next_out = buf_grow(&packed, room);
+		z->avail_out = (unsigned)room;
+		CHECK(deflate(z, Z_SYNC_FLUSH) == Z_OK && z->avail_out > 0);
+		text = (struct str){ packed.p, room - z->avail_out };
+	}
+	buf_printf(chunk, "%zx\r\n", text.n);
+	buf_put_str(chunk, text);
+	buf_put_text(chunk, "\r\n");
+}
+
+/* Until the client leaves, the platform ends it, or the plan cuts it. */
+static void
+send_news(struct tls *t, struct request *r, z_stream *z)
 {
 	FREED(buf_free) struct buf news = BUF_INIT;
 	FREED(buf_free) struct buf chunk = BUF_INIT;
 	uint64_t left = r->fault.cuts ? r->fault.cut : UINT64_MAX;
 	bool open = true;
 
-	for (int64_t quiet_ms = 0; open && left > 0;) {
+	for (int64_t quiet_ms = 0; open && left > 0 && !tls_has_input(t);) {
 		take_news(r, quiet_ms, &news);
 		buf_clear(&chunk);
 		if (news.n > 0 && !r->fault.silent) {
-			buf_printf(&chunk, "%zx\r\n%.*s\r\n", news.n,
-			    STR_FMT(buf_str(&news)));
+			put_chunk(z, &news, &chunk);
 			struct str out = str_cut(buf_str(&chunk), 0, left);
-			open = tls_write(t, out);
+			open = tls_write(t, out) && !r->stream_over;
 			left -= out.n;
 		}
 		quiet_ms = news.n > 0 ? STREAM_LOOK_MS :
 		    quiet_ms + STREAM_LOOK_MS;
 		clock_sleep(STREAM_LOOK_MS);
 	}
+}
+
+static void
+send_stream(struct tls *t, struct request *r)
+{
+	FREED(buf_free) struct buf head = BUF_INIT;
+	z_stream z = { .next_in = NULL };
+	bool gzip = r->stream_packs && head_lists(&r->head,
+	    STR("Accept-Encoding"), STR("gzip"));
+
+	buf_printf(&head, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\n%s"
+	    "Transfer-Encoding: chunked\r\n\r\n", r->type,
+	    gzip ? "Content-Encoding: gzip\r\n" : "");
+	if (gzip)
+		CHECK(deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8,
+		    Z_DEFAULT_STRATEGY) == Z_OK);
+	if (tls_write(t, buf_str(&head)))
+		send_news(t, r, gzip ? &z : NULL);
+	if (r->stream_over)
+		(void)tls_write(t, STR("0\r\n\r\n"));
+	if (gzip)
+		deflateEnd(&z);
+	if (r->stream_end == NULL)
+		return;
+	pthread_mutex_lock(&lock);
+	r->stream_end(r);
+	pthread_mutex_unlock(&lock);
 }
 
 /* False: the connection is cut. */
@@ -400,11 +461,12 @@ send_answer(struct tls *t, struct request *r)
 	FREED(buf_free) struct buf head = BUF_INIT;
 	const struct fault *f = &r->fault;
 
+	if (r->socket) {
+		socket_serve(t, r);
+		return false;
+	}
 	if (r->stream != NULL) {
-		buf_printf(&head, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\n"
-		    "Transfer-Encoding: chunked\r\n\r\n", r->type);
-		if (tls_write(t, buf_str(&head)))
-			send_stream(t, r);
+		send_stream(t, r);
 		return false;
 	}
 	finish_answer(r, &head);

@@ -6,6 +6,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #undef ERR_STATE
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -117,6 +118,18 @@ tls_read(struct tls *t, char *p, size_t n)
 	return got > 0 ? (size_t)got : 0;
 }
 
+size_t
+tls_poll(struct tls *t, char *p, size_t n, int ms, bool *ended)
+{
+	struct pollfd fd = { .fd = t->fd, .events = POLLIN };
+
+	if (SSL_pending(t->ssl) == 0 && poll(&fd, 1, ms) <= 0)
+		return 0;
+	size_t got = tls_read(t, p, n);
+	*ended |= got == 0;
+	return got;
+}
+
 bool
 tls_write(struct tls *t, struct str s)
 {
@@ -127,6 +140,14 @@ tls_write(struct tls *t, struct str s)
 		s = str_from(s, (size_t)n);
 	}
 	return true;
+}
+
+bool
+tls_has_input(struct tls *t)
+{
+	struct pollfd p = { .fd = t->fd, .events = POLLIN };
+
+	return SSL_pending(t->ssl) > 0 || poll(&p, 1, 0) > 0;
 }
 
 void

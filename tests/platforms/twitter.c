@@ -68,6 +68,30 @@ twitter_may_call(struct request *r, const char *family, uint64_t limit)
 	return !budget.exceeded;
 }
 
+/* Whether there is a stream, of an application and of a user. */
+static bool has_stream[2];
+
+static bool *
+stream_of(const struct request *r)
+{
+	return &has_stream[strcmp(r->who, "user") == 0];
+}
+
+static void
+end_stream(struct request *r)
+{
+	*stream_of(r) = false;
+}
+
+bool
+twitter_begin_stream(struct request *r)
+{
+	if (*stream_of(r))
+		return false;
+	r->stream_end = end_stream;
+	return *stream_of(r) = true;
+}
+
 static void
 change_by_plan(struct request *r)
 {
@@ -100,7 +124,7 @@ answer(struct request *r)
 	    STR("stream.twitter.com")))
 		twitter2_answer(r, auth);
 	else
-		twitter1_answer(r);
+		twitter1_answer(r, auth);
 }
 
 /* ---- For tests --------------------------------------------------------- */

@@ -130,11 +130,14 @@ PRINTF_LIKE(3, 4) void twitter_put(struct buf *, const char *name,
 
 /* Budgets, and what the plan does to every call (twitter.c). */
 bool twitter_may_call(struct request *, const char *family, uint64_t limit);
+/* False: the application, or the user, has a stream already. */
+bool twitter_begin_stream(struct request *);
 
 /* Calls of the two APIs; what they do not know stays of status 0. */
-void twitter1_answer(struct request *);
+void twitter1_answer(struct request *, enum twitter_auth);
 void twitter1_fail(struct request *, int status, unsigned code,
     const char *message);
+void twitter1_answer_stream(struct request *, bool is_filter);
 void twitter1_write_user(struct buf *, const char *name,
     const struct twitter_account *);
 void twitter1_write_tweet(struct buf *, const struct tweet *, bool extended,
@@ -142,10 +145,14 @@ void twitter1_write_tweet(struct buf *, const struct tweet *, bool extended,
 void twitter2_answer(struct request *, enum twitter_auth);
 void twitter2_fail(struct request *, int status, const char *title,
     const char *detail);
+void twitter2_answer_rules(struct request *, enum twitter_auth);
+void twitter2_answer_stream(struct request *, enum twitter_auth);
 /* JSON of v2, with the fields that the request names (twitter2_json.c). */
 void twitter2_write_user(struct request *, const char *name,
     const struct twitter_account *);
 void twitter2_write_page(struct request *, const struct tweet_page *,
     struct str next_token);
+/* `data` and `includes` of a stream's line. */
+void twitter2_write_line(struct request *, const struct tweet *);
 
 #endif

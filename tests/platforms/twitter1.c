@@ -172,12 +172,34 @@ static const struct {
 	    answer_credentials },
 };
 
+/* Streams want a user.  Their budget is none, but the plan may refuse them. */
+static void
+answer_stream(struct request *r, enum twitter_auth auth)
+{
+	struct str path = r->head.path;
+	bool filter = str_eq(path, STR("/1.1/statuses/filter.json"));
+	bool post = str_eq(r->head.method, STR("POST"));
+
+	if (!(filter && post) &&
+	    !str_eq(path, STR("/1.1/statuses/sample.json")))
+		return;
+	if (r->fault.status != 0)
+		(void)twitter_may_call(r, "stream 1", 50);
+	else if (auth != AUTH_USER)
+		twitter1_fail(r, 401, 32, "Could not authenticate you.");
+	else
+		twitter1_answer_stream(r, filter);
+}
+
 void
-twitter1_answer(struct request *r)
+twitter1_answer(struct request *r, enum twitter_auth auth)
 {
 	size_t i = STR_ROW(r->head.path, calls);
 
-	if (i < ARRAY_LEN(calls) && str_eq(r->head.method, STR("GET")) &&
+	if (str_eq(r->host, STR("stream.twitter.com")))
+		answer_stream(r, auth);
+	else if (i < ARRAY_LEN(calls) &&
+	    str_eq(r->head.method, STR("GET")) &&
 	    twitter_may_call(r, calls[i].family, calls[i].limit))
 		calls[i].answer(r);
 }

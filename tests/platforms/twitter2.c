@@ -410,7 +410,11 @@ twitter2_answer(struct request *r, enum twitter_auth auth)
 	struct str path = r->head.path, raw = r->head.raw_path;
 	bool get = str_eq(r->head.method, STR("GET"));
 
-	if (get && str_eq(path, STR("/2/tweets/search/recent"))) {
+	if (str_eq(path, STR("/2/tweets/search/stream/rules"))) {
+		twitter2_answer_rules(r, auth);
+	} else if (get && str_eq(path, STR("/2/tweets/search/stream"))) {
+		twitter2_answer_stream(r, auth);
+	} else if (get && str_eq(path, STR("/2/tweets/search/recent"))) {
 		if (twitter_may_call(r, "recent", 450))
 			answer_search(r, true);
 	} else if (get && str_eq(path, STR("/2/tweets/search/all"))) {

@@ -446,3 +446,13 @@ twitter2_write_page(struct request *r, const struct tweet_page *p,
 	write_meta(r, p, next_token);
 	buf_put_text(b, "}");
 }
+
+void
+twitter2_write_line(struct request *r, const struct tweet *t)
+{
+	struct included *in = ARENA_NEW(&r->arena, struct included);
+
+	write_tweet(r, "data", t, r->fault.big);
+	include_all(r, in, t);
+	write_included(r, in);
+}

@@ -131,7 +131,8 @@ twitter_find_page(struct request *r, const struct tweet_list *list,
 	p->loops = r->fault.page == PAGE_LOOP;
 	last = l.before;
 	/* A list that is read by ids has no other way to lead back. */
-	if (r->fault.page == PAGE_DUPLICATE || (p->loops && !by_cursor))
+	if (l.before != 0 &&
+	    (r->fault.page == PAGE_DUPLICATE || (p->loops && !by_cursor)))
 		l.before = before_last;
 	if (r->fault.page == PAGE_OVERLAP && l.before != 0)
 		l.before = overlap(&l);

@@ -197,6 +197,12 @@ static void
 go_on(struct bluesky_run *b, struct str cursor, bool empty,
     const struct connector_findings *f)
 {
+	/* A page that came twice may be right the next time. */
+	if (str_eq(cursor, buf_str(&b->cursor.at))) {
+		seed_run_again(&b->run, f, "a page that leads nowhere");
+		return;
+	}
+	b->run.tries = 0;
 	b->empty = empty ? b->empty + 1 : 0;
 	if (!cursor_move(&b->cursor, cursor))
 		seed_run_fail(&b->run, f, "unknown_error", " sent pages that "
@@ -219,7 +225,6 @@ answer_page(struct bluesky_run *b, const struct connector_answer *answer,
 		seed_run_again(&b->run, f, "no page of a feed");
 		return;
 	}
-	b->run.tries = 0;
 	read_page(b, feed, f, &p);
 	b->newest.us = MAX(b->newest.us, p.newest.us);
 	seed_run_count(&b->run, f, p.posts);

@@ -101,8 +101,8 @@ bluesky_commit(yyjson_val *frame)
 }
 
 /* "commit" of `kind` in the first protocol, of `$type` in the second. */
-static bool
-is_kind(yyjson_val *frame, struct str kind)
+bool
+bluesky_is_kind(yyjson_val *frame, struct str kind)
 {
 	struct str type = json_text(json_member(frame, "$type"));
 	size_t hash = str_find_char(type, '#');
@@ -167,10 +167,10 @@ each_frame(const struct connector_items *of, const struct item_text *t,
 	if (e != OK)
 		return e;
 	yyjson_val *frame = bluesky_frame(j.root);
-	if (is_kind(frame, STR("commit")))
+	if (bluesky_is_kind(frame, STR("commit")))
 		return give_commit(of, &j, frame, a, fn, arg, w);
-	return is_kind(frame, STR("account")) ? give_account(of, frame, fn,
-	    arg, w) : OK;
+	return bluesky_is_kind(frame, STR("account")) ?
+	    give_account(of, frame, fn, arg, w) : OK;
 }
 
 const struct connector_items bluesky_feed_items = {

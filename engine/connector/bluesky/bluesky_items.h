@@ -20,5 +20,7 @@ extern const struct item_table bluesky_table;
 yyjson_val *bluesky_frame(yyjson_val *message);
 /* What a commit frame says: did, operation, collection, rkey, record, cid. */
 yyjson_val *bluesky_commit(yyjson_val *frame);
+/* Whether a frame is of that kind: "commit", "account", "info" ... */
+bool bluesky_is_kind(yyjson_val *frame, struct str kind);
 
 #endif

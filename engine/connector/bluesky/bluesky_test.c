@@ -197,6 +197,29 @@ cursors_that_loop_are_an_error(void **state)
 }
 
 static void
+a_page_that_comes_twice_is_asked_for_again(void **state)
+{
+#define TWICE PAGE("c1", POST("3", "30"))
+	HARVEST(SEED_ADA, ADA, TWICE, TWICE, { 200, "", "7" },
+	    LAST(POST("2", "20")));
+	const struct testing_answer endless[] = { ADA, TWICE, TWICE, TWICE,
+		TWICE, TWICE, TWICE, TWICE };
+
+	(void)state;
+	testing_expect(&h, ASK_ADA ADA_IS ASK_PAGE("") COUNT("1")
+	    ASK_PAGE("&cursor=c1") COUNT("1") "again 1\n"
+	    ASK_PAGE("&cursor=c1") "again 4\n" ASK_PAGE("&cursor=c1")
+	    COUNT("1") STATE("30") "done\n");
+	h.answers = endless;
+	h.answers_n = ARRAY_LEN(endless);
+	testing_expect_findings(&h, ADA_IS COUNT("1") COUNT("1") "again 1\n"
+	    COUNT("1") "again 4\n" COUNT("1") "again 9\n" COUNT("1")
+	    "again 16\n" COUNT("1") "again 25\n" COUNT("1")
+	    "fail unknown_error: Bluesky sent a page that leads nowhere 6 "
+	    "times, account ada.example\n");
+}
+
+static void
 entries_without_a_post_are_told(void **state)
 {
 	HARVEST(SEED_ADA, ADA, LAST(POST("1", "10") ",null,{\"post\":7},"
@@ -350,6 +373,7 @@ main(void)
 		cmocka_unit_test(an_empty_page_with_a_cursor_is_no_end),
 		cmocka_unit_test(empty_pages_without_end_are_an_error),
 		cmocka_unit_test(cursors_that_loop_are_an_error),
+		cmocka_unit_test(a_page_that_comes_twice_is_asked_for_again),
 		cmocka_unit_test(entries_without_a_post_are_told),
 		cmocka_unit_test(json_of_another_kind_is_asked_for_again),
 		cmocka_unit_test(json_of_another_kind_is_an_error_in_the_end),

@@ -9,7 +9,9 @@
 
 #include "engine/connector/connector.h"
 
+extern const struct connector twitter_search, twitter_user_timeline,
+    twitter_filter, twitter_sample;
 extern const struct connector twitter_search_2, twitter_academic_search,
-    twitter_user_timeline_2;
+    twitter_user_timeline_2, twitter_filter_stream;
 
 #endif

@@ -348,8 +348,7 @@ open_timeline(const struct connector_order *o, struct connector_run **out,
 static const struct connector_param params[] = {
 	SEED_RUN_PARAMS("tweets"),
 	TWITTER_URL_PARAMS,
-	{ "host", CONNECTOR_CHOICE, false, 0, 0, "api.twitter.com api.x.com",
-	    "Ask this host; SFM reads answers of api.twitter.com only" },
+	TWITTER2_HOST_PARAM,
 	{ .name = NULL },
 };
 

@@ -12,6 +12,10 @@
 extern const int twitter2_statuses[];
 extern const struct connector_key twitter2_credential[];
 extern const char *const twitter2_hosts[];
+#define TWITTER2_HOST_PARAM                                                  \
+	{ "host", CONNECTOR_CHOICE, false, 0, 0,                             \
+	    "api.twitter.com api.x.com",                                     \
+	    "Ask this host; SFM reads answers of api.twitter.com only" }
 
 /* "https://api.twitter.com", by the option `host`. */
 const char *twitter2_base(const struct connector_order *);

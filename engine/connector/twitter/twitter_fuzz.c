@@ -9,6 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 	"\"s\",\"access_token\":\"a\",\"access_token_secret\":\"t\"}}"
 #define SEARCHES "{\"seeds\":[{\"token\":\"cats\"},{\"token\":{\"query\":"   \
 	"\"owls\",\"start_time\":\"2023-03-01\",\"limit\":3}}]"
+#define PLACES "{\"seeds\":[{\"token\":\"cats\"},{\"token\":{"          \
+	"\"geocode\":\"1,2,3mi\"}}]"
 #define ACCOUNTS "{\"seeds\":[{\"token\":\"ada\"},{\"uid\":\"8\"}]"
 #define ALL_URLS ",\"options\":{\"incremental\":true,\"limit\":5,"           \
 	"\"media\":true,\"web_resources\":true,\"user_images\":true}"
@@ -27,8 +29,11 @@ static const struct fuzzing fuzzing = {
 		{ "twitter_academic_search", SEARCHES ALL_URLS BEARER },
 		{ "twitter_user_timeline_2", ACCOUNTS BEARER },
 		{ "twitter_user_timeline_2", ACCOUNTS ALL_URLS KEYS },
+		{ "twitter_search", PLACES ALL_URLS KEYS },
+		{ "twitter_user_timeline", ACCOUNTS KEYS },
+		{ "twitter_user_timeline", ACCOUNTS ALL_URLS KEYS },
 	},
-	.harvests_n = 5, .states = states, .states_n = ARRAY_LEN(states),
+	.harvests_n = 8, .states = states, .states_n = ARRAY_LEN(states),
 };
 
 int

@@ -64,8 +64,9 @@ void twitter_found_user(struct twitter_run *,
  * name or its id gives. */
 void twitter_skip_user(struct twitter_run *, const struct connector_findings *,
     const char *what);
-/* Add a tweet to a page. */
+/* Add a tweet to a page; or one that the page has, and that is not wanted. */
 void twitter_add_tweet(struct twitter_page *, uint64_t id);
+void twitter_pass_tweet(struct twitter_page *, uint64_t id);
 /* A page has been read: count it, and go on behind it. */
 void twitter_leave_page(struct twitter_run *, const struct twitter_page *,
     const struct connector_findings *);

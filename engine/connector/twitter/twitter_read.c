@@ -5,6 +5,11 @@
 
 #define URL_BYTES_MAX 8192u
 #define ACCOUNT_ID_BYTES_MAX 20u
+/* Seconds to wait where too many calls were made. */
+#define WAIT_LEAST_S 10
+#define WAIT_MOST_S 901
+#define WAIT_UNKNOWN_S 60u           /* doubled from time to time */
+#define WAIT_UNKNOWN_MOST_S 900u
 
 /* ---- Ids and seeds ----------------------------------------------------- */
 
@@ -67,6 +72,30 @@ twitter_put_search_key(struct buf *key, const struct connector_seed *s)
 		buf_put_char(key, ':');
 	buf_put_str(key, geocode);
 	buf_put_text(key, ".since_id");
+}
+
+/* ---- Too many calls ---------------------------------------------------- */
+
+static bool
+read_rate(const struct connector_answer *answer, const char *name,
+    uint64_t *out)
+{
+	return str_to_u64(http_find(answer->head, str_of(name)), out);
+}
+
+unsigned
+twitter_wait_s(const struct connector_answer *answer, unsigned waits)
+{
+	uint64_t left, reset_s;
+	int64_t wait_s = WAIT_LEAST_S;
+
+	if (read_rate(answer, "x-rate-limit-remaining", &left) && left > 0)
+		return WAIT_LEAST_S; /* one call a second, or the like */
+	if (!read_rate(answer, "x-rate-limit-reset", &reset_s))
+		return MIN(WAIT_UNKNOWN_S << MIN(waits, 4),
+		    WAIT_UNKNOWN_MOST_S);
+	wait_s += (int64_t)MIN(reset_s, INT32_MAX) - wall_s(answer->when);
+	return (unsigned)MIN(MAX(wait_s, WAIT_LEAST_S), WAIT_MOST_S);
 }
 
 /* ---- URLs -------------------------------------------------------------- */

@@ -35,6 +35,10 @@ struct str twitter_seed_geocode(const struct connector_seed *);
  * ".since_id". */
 void twitter_put_search_key(struct buf *, const struct connector_seed *);
 
+/* How long to wait after status 429, by the answer's head, seconds; without one
+ * twice as long each time, after so many in a row. */
+unsigned twitter_wait_s(const struct connector_answer *, unsigned waits);
+
 /* Which URLs of a tweet are to be found; see contracts/platforms.md §10. */
 enum {
 	TWITTER_WEB = 1 << 0,        /* links */

@@ -3,11 +3,6 @@
 #include "engine/connector/twitter/twitter_own.h"
 
 #define NAME_BYTES_MAX 512u          /* of an account */
-/* Seconds to wait where too many calls were made. */
-#define WAIT_LEAST_S 10
-#define WAIT_MOST_S 901
-#define WAIT_UNKNOWN_S 60u           /* doubled from time to time */
-#define WAIT_UNKNOWN_MOST_S 900u
 
 static bool
 is_timeline(const struct twitter_run *t)
@@ -151,14 +146,19 @@ twitter_skip_user(struct twitter_run *t, const struct connector_findings *f,
 /* ---- Pages ------------------------------------------------------------- */
 
 void
+twitter_pass_tweet(struct twitter_page *p, uint64_t id)
+{
+	if (id != 0)
+		p->oldest = p->oldest == 0 ? id : MIN(p->oldest, id);
+}
+
+void
 twitter_add_tweet(struct twitter_page *p, uint64_t id)
 {
 	p->n++;
-	if (id == 0)
-		return;
-	p->with_id++;
+	p->with_id += id != 0;
 	p->newest = MAX(p->newest, id);
-	p->oldest = p->oldest == 0 ? id : MIN(p->oldest, id);
+	twitter_pass_tweet(p, id);
 }
 
 static void
@@ -215,9 +215,7 @@ static void
 go_on(struct twitter_run *t, const struct twitter_page *p,
     const struct connector_findings *f)
 {
-	t->run.tries = 0;
 	t->empty = p->n == 0 ? t->empty + 1 : 0;
-	t->oldest = p->with_id > 0 ? p->oldest : t->oldest;
 	buf_clear(&t->cursor);
 	buf_put_str(&t->cursor, p->cursor);
 	if (t->empty == TWITTER_EMPTY_PAGES_MAX)
@@ -226,55 +224,53 @@ go_on(struct twitter_run *t, const struct twitter_page *p,
 		    t->empty);
 }
 
+/* A page that has come before, or leads to itself: it may lead on by another
+ * cursor, or when it is asked for again. */
+static void
+go_round(struct twitter_run *t, const struct twitter_page *p,
+    const struct connector_findings *f)
+{
+	if (str_eq(p->cursor, buf_str(&t->cursor)) ||
+	    t->run.tries == SEED_RUN_TRIES_MAX) {
+		seed_run_again(&t->run, f, "a page that leads nowhere");
+		return;
+	}
+	t->run.tries++;
+	go_on(t, p, f);
+}
+
 void
 twitter_leave_page(struct twitter_run *t, const struct twitter_page *p,
     const struct connector_findings *f)
 {
 	/* Pages grow older, or the list leads back. */
-	bool is_older = p->with_id == 0 || t->oldest == 0 ||
+	bool is_older = p->oldest == 0 || t->oldest == 0 ||
 	    p->oldest < t->oldest;
 	bool leads_on = p->cursor.n > 0;
 
 	count_page(t, p, f);
-	if (leads_on && (!is_older || str_eq(p->cursor, buf_str(&t->cursor))))
-		seed_run_again(&t->run, f, "a page that leads nowhere");
-	else if (is_long_enough(t, f))
+	if (leads_on && (!is_older ||
+	    str_eq(p->cursor, buf_str(&t->cursor)))) {
+		go_round(t, p, f);
 		return;
-	else if (leads_on)
+	}
+	if (is_long_enough(t, f))
+		return;
+	t->run.tries = 0;
+	t->oldest = p->oldest != 0 ? p->oldest : t->oldest;
+	if (leads_on) {
 		go_on(t, p, f);
-	else {
+	} else {
 		end_list(t, f);
 		seed_run_leave(&t->run, f);
 	}
-}
-
-/* ---- Too many calls ---------------------------------------------------- */
-
-static bool
-read_rate(const struct connector_answer *answer, const char *name,
-    uint64_t *out)
-{
-	return str_to_u64(http_find(answer->head, str_of(name)), out);
 }
 
 void
 twitter_wait(struct twitter_run *t, const struct connector_answer *answer,
     const struct connector_findings *f)
 {
-	uint64_t left, reset_s;
-	int64_t wait_s = WAIT_LEAST_S;
-
-	if (read_rate(answer, "x-rate-limit-remaining", &left) && left > 0)
-		;                    /* one call a second, or the like */
-	else if (read_rate(answer, "x-rate-limit-reset", &reset_s))
-		wait_s += (int64_t)MIN(reset_s, INT32_MAX) -
-		    wall_s(answer->when);
-	else
-		wait_s = MIN(WAIT_UNKNOWN_S << MIN(t->waits, 4),
-		    WAIT_UNKNOWN_MOST_S);
-	t->waits++;
-	seed_run_wait(&t->run, f, (unsigned)MIN(MAX(wait_s, WAIT_LEAST_S),
-	    WAIT_MOST_S));
+	seed_run_wait(&t->run, f, twitter_wait_s(answer, t->waits++));
 }
 
 /* ---- What is saved ----------------------------------------------------- */
