@@ -33,6 +33,10 @@
 /* What save() writes at most, bytes. */
 #define CONNECTOR_SAVED_BYTES_MAX ((size_t)64 << 10)
 
+/* The WARC-Target-URI of a declared platform's description; its content type is
+ * application/json. */
+#define CONNECTOR_DESCRIPTION_URI "urn:argiope:json_api"
+
 enum connector_kind {
 	CONNECTOR_BATCH,             /* ends by itself */
 	CONNECTOR_STREAM             /* goes on until it is stopped */
@@ -45,7 +49,8 @@ enum connector_type {
 	CONNECTOR_INT,               /* a whole number, or its digits */
 	CONNECTOR_TEXT,              /* a text that is not empty */
 	CONNECTOR_CHOICE,            /* one of `words` */
-	CONNECTOR_TEXTS              /* a list of such texts */
+	CONNECTOR_TEXTS,             /* a list of such texts */
+	CONNECTOR_OBJECT             /* an object that the connector reads */
 };
 
 /* An option, or a field of a token that is an object.  A table ends with a row
@@ -126,6 +131,10 @@ enum connector_auth {
 	CONNECTOR_OAUTH1_CONSUMER,
 	/* The same with a user's token, `token` and `token_secret`, too. */
 	CONNECTOR_OAUTH1,
+	CONNECTOR_HEADER,            /* a field of the head, `secret_name` */
+	/* Authorization: Basic (RFC 7617), with the user's name `secret` and
+	 * the password `consumer_secret`. */
+	CONNECTOR_BASIC,
 	/* Authorization: Bearer, with a token of the application that the
 	 * driver fetches from `token_url` (RFC 6749 §4.4.2): a form with
 	 * grant_type=client_credentials, and `secret` and `consumer_secret` as
@@ -174,8 +183,8 @@ struct connector_call {
 	unsigned mark;               /* the connector's own, of several calls */
 	enum connector_auth auth;
 	const char *secret;          /* the credential's key that it takes */
-	const char *secret_name;     /* of QUERY */
-	const char *consumer_secret; /* of OAUTH1_..., APP_BEARER */
+	const char *secret_name;     /* of QUERY, HEADER */
+	const char *consumer_secret; /* of OAUTH1_..., APP_BEARER, BASIC */
 	const char *token, *token_secret;        /* of OAUTH1 */
 	const char *token_url;       /* of APP_BEARER */
 	const char *budget;          /* calls of the same name share a rate */
@@ -287,9 +296,14 @@ struct connector {
 	const char *key_instead;     /* one of them, with which none of the
 	                              * others is needed; or NULL */
 	/* Where secrets may go, up to NULL; "{KEY}" stands for the host of the
-	 * URL that the credential has under that key, "*." in front for the
-	 * hosts below it. */
+	 * URL that the credential has under that key, "{/api/url}" for that of
+	 * the one at that place (RFC 6901) of the options, if there is one;
+	 * "*." in front for the hosts below it. */
 	const char *const *hosts;
+	/* An option that each WARC file of the run begins with, as a metadata
+	 * record of CONNECTOR_DESCRIPTION_URI, or NULL: what exports must know
+	 * about the answers.  It has no secret. */
+	const char *description;
 
 	/*
 	 * Begin.  Errors: INPUT, with the field of the order that is wrong

@@ -204,16 +204,17 @@ put_auth(const struct connector_call *call, struct buf *out)
 		[CONNECTOR_OAUTH1_CONSUMER] = " oauth1 ",
 		[CONNECTOR_OAUTH1] = " oauth1 ",
 		[CONNECTOR_APP_BEARER] = " app ",
+		[CONNECTOR_HEADER] = " header ", [CONNECTOR_BASIC] = " basic ",
 	};
 	bool signs = call->auth == CONNECTOR_OAUTH1_CONSUMER ||
 	    call->auth == CONNECTOR_OAUTH1;
 
 	assert_int_equal(call->secret != NULL,
 	    call->auth != CONNECTOR_ANONYMOUS);
-	assert_int_equal(call->secret_name != NULL,
-	    call->auth == CONNECTOR_QUERY);
-	assert_int_equal(call->consumer_secret != NULL, signs ||
-	    call->auth == CONNECTOR_APP_BEARER);
+	assert_int_equal(call->secret_name != NULL, call->auth ==
+	    CONNECTOR_QUERY || call->auth == CONNECTOR_HEADER);
+	assert_int_equal(call->consumer_secret != NULL, signs || call->auth ==
+	    CONNECTOR_APP_BEARER || call->auth == CONNECTOR_BASIC);
 	assert_int_equal(call->token != NULL && call->token_secret != NULL,
 	    call->auth == CONNECTOR_OAUTH1);
 	assert_int_equal(call->token_url != NULL,

@@ -44,8 +44,9 @@ struct testing_harvest {
  *     again SECONDS                   skip ID
  *     fail CODE: TEXT                 done
  *
- * AUTH is "bearer KEY", "query NAME=KEY", "oauth1 KEY,SECRET[,TOKEN,SECRET]" or
- * "app KEY,SECRET from URL", by the names of the credential's keys.  Answer
+ * AUTH is "bearer KEY", "query NAME=KEY", "header NAME=KEY", "basic USER,KEY",
+ * "oauth1 KEY,SECRET[,TOKEN,SECRET]" or "app KEY,SECRET from URL", by the names
+ * of the credential's keys.  Answer
  * number N comes at second N.  All answers are given, and no call is without
  * one.  Without an end, "cut" is the last line: the answers were used up.
  * An answer of status 0 to a call as a crawl is none, and its body is why.

@@ -3,6 +3,7 @@
 #include "engine/connector/bluesky/bluesky.h"
 #include "engine/connector/feed/feed.h"
 #include "engine/connector/flickr/flickr.h"
+#include "engine/connector/json/json_api.h"
 #include "engine/connector/mastodon/mastodon.h"
 #include "engine/connector/tumblr/tumblr.h"
 #include "engine/connector/twitter/twitter.h"
@@ -16,6 +17,7 @@ static const struct connector *const connectors[] = {
 	&feed_entries,
 	&flickr_photo,
 	&flickr_user,
+	&json_api,
 	&mastodon_account,
 	&mastodon_hashtag,
 	&mastodon_stream,

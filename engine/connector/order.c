@@ -119,6 +119,10 @@ check_value(struct reading *r, const struct connector_param *p,
 		if (!is_list_of_texts(v))
 			return REFUSE(r, field, "it is not a list of texts");
 		return OK;
+	case CONNECTOR_OBJECT:
+		if (!yyjson_is_obj(v))
+			return REFUSE(r, field, "it is not an object");
+		return OK;
 	}
 	return OK;
 }

@@ -71,7 +71,7 @@ seed_run_count(struct seed_run *r, const struct connector_findings *f,
 {
 	r->items += n;
 	if (n > 0)
-		f->count(f->arg, r->run.order->connector->label, n);
+		f->count(f->arg, r->label, n);
 }
 
 static void
@@ -198,6 +198,7 @@ seed_run_open(const struct seed_run_kind *kind,
 	*out = &r->run;
 	r->run.order = o;
 	r->kind = kind;
+	r->label = o->connector->label;
 	r->limit = connector_param_int(o->options, "limit", INT64_MAX);
 	if (kind->check != NULL && (e = kind->check(r, w)) != OK) {
 		seed_run_close(out);

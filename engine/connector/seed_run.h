@@ -53,6 +53,8 @@ struct seed_run_kind {
 struct seed_run {
 	struct connector_run run;
 	const struct seed_run_kind *kind;
+	const char *label;           /* of its items; the row's, unless check()
+	                              * has another */
 	int64_t limit;               /* of items */
 	struct buf url;              /* of the call that is out */
 	bool is_out;
