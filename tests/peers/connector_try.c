@@ -6,13 +6,14 @@
  * It prints lines, whose parts tabs separate, and ends each turn with "turn":
  *
  *     call URL EXPECT PROTOCOL HELLO NAME: VALUE ...
+ *     with METHOD AUTH SECRET TOKEN-URL BODY
  *     count N      state KEY VALUE      seed ID UID TOKEN      url URL
  *     note CODE TEXT      deleted ID      skip ID      again SECONDS
  *     fail CODE TEXT      done
  *
  * and reads what came, each time followed by the bytes that it names:
  *
- *     answer STATUS HEAD-BYTES BODY-BYTES      frame BYTES
+ *     answer STATUS HEAD-BYTES BODY-BYTES      frame BYTES (or a line)
  *
  * HEAD has fields and an empty line.  After each turn the run is saved and goes
  * on in another, so a call is printed anew.  It ends with the run, or with its
@@ -203,6 +204,30 @@ load_anew(const char *type)
 
 /* ---- Turns ------------------------------------------------------------- */
 
+static const char *
+or_none(const char *text)
+{
+	return text == NULL ? "" : text;
+}
+
+/* How the request differs from a plain GET. */
+static void
+print_more(const struct connector_call *call)
+{
+	static const char *const methods[] = { [CONNECTOR_GET] = "GET",
+		[CONNECTOR_POST_FORM] = "form", [CONNECTOR_POST_JSON] =
+		"json" };
+	static const char *const auths[] = { [CONNECTOR_ANONYMOUS] = "none",
+		[CONNECTOR_BEARER] = "bearer", [CONNECTOR_QUERY] = "query",
+		[CONNECTOR_OAUTH1_CONSUMER] = "consumer",
+		[CONNECTOR_OAUTH1] = "oauth1",
+		[CONNECTOR_APP_BEARER] = "app" };
+
+	printf("with\t%s\t%s\t%s\t%s\t%.*s\n", methods[call->method],
+	    auths[call->auth], or_none(call->secret),
+	    or_none(call->token_url), STR_FMT(call->body));
+}
+
 static void
 print_call(const struct connector_call *call)
 {
@@ -217,6 +242,7 @@ print_call(const struct connector_call *call)
 		printf("\t%s: %.*s", call->fields[i].name,
 		    STR_FMT(call->fields[i].value));
 	putchar('\n');
+	print_more(call);
 }
 
 static void
@@ -248,6 +274,8 @@ take_answer(const struct connector_call *call, int status, unsigned long head_n,
 		answer.body = buf_str(&body);
 	else
 		answer.json = yyjson_doc_get_root(doc);
+	if (call->expect == CONNECTOR_LINES && status / 100 == 2)
+		answer.began = answer.when;
 	if (status == 0 && call->as_crawl)
 		answer.refused = STR("there is no such host");
 	now.order.connector->answer(now.run, call, &answer, &findings);
