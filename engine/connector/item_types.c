@@ -3,6 +3,7 @@
 #include "engine/connector/feed/feed_items.h"
 #include "engine/connector/flickr/flickr_items.h"
 #include "engine/connector/items.h"
+#include "engine/connector/json/json_items.h"
 #include "engine/connector/mastodon/mastodon_items.h"
 #include "engine/connector/tumblr/tumblr_items.h"
 #include "engine/connector/twitter/twitter_items.h"
@@ -35,6 +36,7 @@ static const struct item_type types[] = {
 	{ "feed_entries", &feed_items },
 	{ "youtube_channel", &youtube_video_items },
 	{ "youtube_comments", &youtube_comment_items },
+	{ "json_api", &json_items },
 };
 
 const struct item_type *
@@ -52,9 +54,17 @@ item_type_find(struct str type)
 	return i < ARRAY_LEN(types) ? types[i].items : NULL;
 }
 
+const struct connector_items *
+item_type_declared(void)
+{
+	return &json_items;
+}
+
 const char *
 item_type_name(const struct connector_items *items)
 {
+	if (items->row != NULL)
+		items = items->row;
 	for (size_t i = 0; i < ARRAY_LEN(types); i++)
 		if (types[i].items == items)
 			return types[i].type;

@@ -135,6 +135,31 @@ struct connector_items {
 	const struct item_table *table;    /* may be shared */
 	/* What a text is that each() cannot read; NULL: no JSON. */
 	const char *malformed;
+	/* Of a type whose platforms are declared; NULL: of all others. */
+	const struct item_declared *declared;
+	/* Of a platform that is declared: those of its type, which are in the
+	 * list of types; NULL: these are. */
+	const struct connector_items *row;
+};
+
+/*
+ * A platform that is declared: the WARC file begins with a description of it
+ * (contracts/platforms.md section 14), from which items are made that recognise
+ * and find those of its answers.  Without one the type recognises nothing.
+ */
+struct item_declared {
+	/*
+	 * The items of that description; whoever makes them frees them.  They
+	 * have its columns; where it names none, those of `first`, an item or
+	 * NULL.  Errors: INPUT.
+	 */
+	enum err (*make)(struct str description, yyjson_val *first,
+	    struct connector_items **out, struct why *);
+	void (*free)(struct connector_items **);
+	/* Whether the description names no columns. */
+	bool (*wants_first)(const struct connector_items *);
+	/* Whether an answer is of the described platform. */
+	bool (*recognises)(const struct connector_items *, struct str uri);
 };
 
 /* Begin a row; `arena` and `scratch` serve all its cells. */
@@ -185,5 +210,7 @@ const struct item_type *item_types(size_t *n);
 const struct connector_items *item_type_find(struct str type);
 /* The first type with these items. */
 const char *item_type_name(const struct connector_items *);
+/* Those of the type whose platforms are declared. */
+const struct connector_items *item_type_declared(void);
 
 #endif

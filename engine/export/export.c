@@ -85,10 +85,10 @@ note_first(void *arg, const struct export_found *f, struct why *w)
 
 /* Whether deletions are looked for, where the order leaves it open. */
 static bool
-is_usual(const struct export_order *o)
+is_usual(const struct export_order *o, struct export_pass pass)
 {
 	FREED(export_source_free) struct export_source *s =
-	    export_source_new(o, (struct export_pass){ .honour = false });
+	    export_source_new(o, pass);
 	const struct connector_items *first = NULL;
 
 	for (size_t i = 0; i < o->items_n; i++)
@@ -135,6 +135,7 @@ enum err
 export_run(const struct export_order *o, struct export_result *r,
     struct why *w)
 {
+	FREED(export_described_free) struct export_described *described = NULL;
 	FREED(export_writer_free) struct export_writer *x = NULL;
 	struct export_pass pass = { .seed = id_hash_seed() };
 
@@ -142,14 +143,21 @@ export_run(const struct export_order *o, struct export_result *r,
 	enum err e = export_writer_open(o, r, &x, w);
 	if (e != OK)
 		return e;
-	pass.honour = o->deletes == EXPORT_DELETES_USUAL ? is_usual(o) :
+	described = export_described_new(o);
+	pass.described = described;
+	pass.honour = o->deletes == EXPORT_DELETES_USUAL ? is_usual(o, pass) :
 	    o->deletes == EXPORT_DELETES_HONOUR;
 	if (pass.honour)
 		e = read_deletions(o, pass, x, w);
 	if (e == OK)
 		e = read_all(o, pass, export_writer_put, x, r, w);
 	note_deleted(r);
-	return e == OK ? export_writer_commit(x, w) : e;
+	if (e == OK)
+		e = export_writer_commit(x, w);
+	/* What a description has made is freed here. */
+	if (r->items != NULL && r->items->row != NULL)
+		r->items = r->items->row;
+	return e;
 }
 
 /* --- items alone -------------------------------------------------------- */
@@ -187,8 +195,11 @@ export_items(const struct export_order *o, export_found_fn *found, void *arg,
 {
 	struct listing l = { .found = found, .arg = arg,
 		.counts = &r->counts, .seed = id_hash_seed() };
+	FREED(export_described_free) struct export_described *described =
+	    export_described_new(o);
 	FREED(export_source_free) struct export_source *s =
-	    export_source_new(o, (struct export_pass){ .seed = l.seed });
+	    export_source_new(o, (struct export_pass){ .seed = l.seed,
+	    .described = described });
 	enum err e = OK;
 
 	*r = (struct export_result){ .items = NULL };

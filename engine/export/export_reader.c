@@ -1,11 +1,13 @@
 #include "engine/export/export_reader.h"
 
+#include "engine/connector/connector.h"
 #include "engine/export/export.h"
 
 /* So much of a body is decoded at once; it may become 250 times as long. */
 #define PIECE_BYTES ((size_t)16 << 10)
 /* Bodies of lines may be endless; the ratio still bounds a piece. */
 #define LINES_LIMITS ((struct http_decode_limits){ UINT64_MAX, 250 })
+#define DESCRIPTION_BYTES_MAX ((size_t)1 << 20)
 #define DOCUMENT_LIMITS \
 	((struct http_decode_limits){ EXPORT_TEXT_BYTES_MAX, 250 })
 
@@ -262,6 +264,22 @@ read_document(struct export_reader *r, struct warc_reader *from,
 
 /* --- records ------------------------------------------------------------ */
 
+static void
+read_description(struct export_reader *r, struct warc_reader *from)
+{
+	struct str piece;
+
+	buf_clear(&r->raw);
+	while (r->raw.n <= DESCRIPTION_BYTES_MAX &&
+	    warc_read_block(from, &piece))
+		buf_put_str(&r->raw, piece);
+	if (r->raw.n > DESCRIPTION_BYTES_MAX)
+		r->events->fault(r->arg, STR("a description of a platform that"
+		    " is longer than 1 MiB"));
+	else
+		r->events->description(r->arg, buf_str(&r->raw));
+}
+
 /* False: an answer without an HTTP head. */
 static bool
 read_head(struct export_reader *r, struct walk_visit *v,
@@ -294,6 +312,11 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 	r->items = NULL;
 	r->fault = NULL;
 	r->received = entry->date;
+	if (r->events->is_done != NULL && r->events->is_done(r->arg))
+		return why(w, ERR_CLOSED, "no more is wanted");
+	if (entry->type == WARC_METADATA &&
+	    str_eq(entry->uri, STR(CONNECTOR_DESCRIPTION_URI)))
+		read_description(r, v->reader);
 	if (entry->type != WARC_RESPONSE && entry->type != WARC_RESOURCE)
 		return OK;
 	arena_reset(&r->heads);

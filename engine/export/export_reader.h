@@ -30,6 +30,10 @@ struct export_reader_events {
 	item_fn *item;
 	/* Something could not be read; `what` is a half sentence. */
 	void (*fault)(void *arg, struct str what);
+	/* The description of a declared platform, a metadata record. */
+	void (*description)(void *arg, struct str text);
+	/* Asked before each record; NULL: it reads to the end. */
+	bool (*is_done)(void *arg);
 };
 
 struct export_reader;
@@ -37,8 +41,8 @@ struct export_reader *export_reader_new(const struct export_reader_events *,
     void *arg);
 void export_reader_free(struct export_reader **);
 /*
- * Read a file to its end.  Errors: the first of item(); ABSENT, DENIED and IO
- * when the file cannot be opened.
+ * Read a file to its end.  Errors: the first of item(); CLOSED when it is done;
+ * ABSENT, DENIED and IO when the file cannot be opened.
  */
 MUST_USE enum err export_reader_read(struct export_reader *,
     const struct archive_file *, struct why *);

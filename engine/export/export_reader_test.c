@@ -45,8 +45,16 @@ on_fault(void *arg, struct str what)
 	buf_printf(&s->text, "[%.*s] ", STR_FMT(what));
 }
 
+static void
+on_description(void *arg, struct str text)
+{
+	struct seen *s = arg;
+
+	buf_printf(&s->text, "{%.*s} ", STR_FMT(text));
+}
+
 static const struct export_reader_events events = { choose, on_item,
-	on_fault };
+	on_fault, on_description, NULL };
 
 /* What is found in a file of these bytes. */
 static const char *

@@ -13,6 +13,8 @@ struct export_source {
 	void *arg;
 	struct export_counts *counts;
 	struct export_notes *notes;
+	/* What the file's description declares, or NULL. */
+	const struct connector_items *described;
 	/* The table of the last row. */
 	struct export_selection selection;
 	struct arena selected;
@@ -34,6 +36,27 @@ is_recognised(const struct connector_items *items, bool named, struct str uri,
 	    items->recognises(uri, content_type);
 }
 
+static void
+on_description(void *arg, struct str text)
+{
+	struct export_source *s = arg;
+
+	s->described = export_described_find(s->pass.described, text);
+}
+
+/* Of a type that is asked for, if there are some. */
+static bool
+is_declared(const struct export_source *s, struct str uri, bool resource)
+{
+	const struct export_order *o = s->order;
+	bool wanted = o->items_n == 0;
+
+	for (size_t i = 0; i < o->items_n; i++)
+		wanted |= o->items[i]->declared != NULL;
+	return s->described != NULL && wanted && !resource &&
+	    s->described->declared->recognises(s->described, uri);
+}
+
 static const struct connector_items *
 choose_items(void *arg, struct str uri, struct str content_type,
     bool resource)
@@ -43,6 +66,8 @@ choose_items(void *arg, struct str uri, struct str content_type,
 	size_t n;
 	const struct item_type *types = item_types(&n);
 
+	if (is_declared(s, uri, resource))
+		return s->described;
 	for (size_t i = 0; i < o->items_n; i++)
 		if (is_recognised(o->items[i], true, uri, content_type,
 		    resource))
@@ -256,7 +281,7 @@ struct export_source *
 export_source_new(const struct export_order *o, struct export_pass pass)
 {
 	static const struct export_reader_events events = { choose_items,
-		on_item, on_fault };
+		on_item, on_fault, on_description, NULL };
 	struct export_source *s = mem_new(sizeof(*s));
 
 	s->order = o;
@@ -288,6 +313,7 @@ read_file(struct export_source *s, const struct archive_file *file,
 
 	s->counts = counts;
 	s->notes = notes;
+	s->described = NULL;
 	enum err e = export_reader_read(s->reader, file, w);
 	counts->records += export_reader_records(s->reader) - before;
 	return e;

@@ -8,6 +8,7 @@
 #define ENGINE_EXPORT_EXPORT_SOURCE_H
 
 #include "engine/export/export.h"
+#include "engine/export/export_described.h"
 #include "engine/export/export_format.h"
 #include "engine/export/idset.h"
 
@@ -30,6 +31,7 @@ struct export_pass {
 	 */
 	bool deletions;
 	bool honour;              /* entries need hashes for these */
+	const struct export_described *described;
 };
 typedef enum err export_entry_fn(void *arg, const struct export_entry *,
     struct why *);

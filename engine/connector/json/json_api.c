@@ -212,14 +212,10 @@ static bool
 read_date(struct str s, int64_t *us)
 {
 	struct item_date date;
-	int64_t seconds;
+	bool known = json_description_date(s, &date);
 
-	if (is_digits(s) && s.n <= 11 && str_to_i64(s, &seconds)) {
-		*us = seconds * US_PER_S;
-		return true;
-	}
-	*us = item_date_parse(s, &date) ? date.at.us : 0;
-	return date.known;
+	*us = known ? date.at.us : 0;
+	return known;
 }
 
 /* Whether the date or the id is later than that; numbers by their values. */

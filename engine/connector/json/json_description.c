@@ -336,3 +336,15 @@ json_description_at(yyjson_val *v, const char *place)
 {
 	return *place == '\0' ? v : yyjson_ptr_get(v, place);
 }
+
+bool
+json_description_date(struct str s, struct item_date *out)
+{
+	uint64_t seconds;
+
+	/* Eleven digits are enough for 3,000 years. */
+	if (s.n > 11 || !str_to_u64(s, &seconds))
+		return item_date_parse(s, out);
+	*out = item_date_of_epoch((int64_t)seconds);
+	return true;
+}

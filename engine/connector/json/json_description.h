@@ -19,6 +19,7 @@
 #define ENGINE_CONNECTOR_JSON_JSON_DESCRIPTION_H
 
 #include "engine/connector/connector.h"
+#include "engine/connector/item_date.h"
 
 #define JSON_SEED "{seed}"
 
@@ -67,5 +68,7 @@ MUST_USE enum err json_description_read(yyjson_val *api, struct arena *a,
 
 /* The value at a place; NULL: there is none. */
 yyjson_val *json_description_at(yyjson_val *, const char *place);
+/* A date as platforms write them, or seconds since 1970; false: it is none. */
+bool json_description_date(struct str, struct item_date *);
 
 #endif
