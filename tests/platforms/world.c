@@ -65,6 +65,8 @@ slice_cut(const struct fault *f, size_t all, size_t at, size_t most,
 	out->next = f->page == PAGE_LOOP ? at : MIN(at + most, all);
 	out->at = at - MIN(at, back);
 	out->n = f->page == PAGE_EMPTY ? 0 : MIN(most, all - out->at);
+	if (f->page == PAGE_OVERLAP)
+		out->next = out->at + out->n;
 	out->reversed = f->page == PAGE_REORDERED;
 }
 

@@ -79,7 +79,8 @@ flickr_begin_list(struct flickr_run *x)
 {
 	FREED(buf_free) struct buf key = BUF_INIT;
 
-	x->since = x->newest = x->total = 0;
+	x->since = x->newest = x->total = x->seen = 0;
+	x->least = UINT64_MAX;
 	x->page = 1;
 	x->has_more = x->gone_back = false;
 	x->photos_n = x->photo = 0;
@@ -182,6 +183,8 @@ save(const struct seed_run *r, struct buf *out)
 	buf_put_varint(out, x->newest);
 	buf_put_varint(out, x->page);
 	buf_put_varint(out, x->total);
+	buf_put_varint(out, x->least);
+	buf_put_varint(out, x->seen);
 	buf_put_char(out, (char)(x->has_more | x->gone_back << 1));
 	buf_put_varint(out, x->photo);
 	buf_put_varint(out, x->photos_n);
@@ -223,6 +226,8 @@ load(struct seed_run *r, struct reader *in)
 	x->newest = read_varint(in);
 	x->page = read_varint(in);
 	x->total = read_varint(in);
+	x->least = read_varint(in);
+	x->seen = read_varint(in);
 	uint8_t flags = read_u8(in);
 	x->has_more = (flags & 1) != 0;
 	x->gone_back = (flags & 2) != 0;

@@ -24,6 +24,18 @@ put_state(struct flickr_run *x, const struct connector_findings *f)
 	f->state(f->arg, buf_str(&key), str_of(digits));
 }
 
+/* Pages by numbers may have left out photos, whatever caused it. */
+static void
+check_total(struct flickr_run *x, const struct connector_findings *f)
+{
+	if (flickr_is_user(x) && x->since == 0 && x->least != UINT64_MAX &&
+	    x->seen < x->least)
+		seed_run_warn(&x->seed, f, "partial_posts", ": there are %llu "
+		    "photos, of which %llu were shown",
+		    (unsigned long long)x->least,
+		    (unsigned long long)x->seen);
+}
+
 /* Go to the first photo that is wanted, from `at` on; the page may have none,
  * and the list no other page. */
 static void
@@ -41,6 +53,8 @@ go_to_photo(struct flickr_run *x, size_t at, const struct connector_findings *f)
 		x->page++;
 		x->seed.step = FLICKR_LIST;
 	} else {
+		if (!full)
+			check_total(x, f);
 		put_state(x, f);
 		if (!seed_run_is_full(&x->seed, f))
 			seed_run_leave(&x->seed, f);
@@ -161,6 +175,7 @@ goes_back(struct flickr_run *x, uint64_t total)
 	bool shorter = total < x->total && x->page > 1 && !x->gone_back;
 
 	x->total = total;
+	x->least = MIN(x->least, total);
 	x->gone_back = shorter;
 	x->page -= shorter;
 	return shorter;
@@ -190,6 +205,7 @@ answer_list(struct flickr_run *x, yyjson_val *json,
 		seed_run_warn(&x->seed, f, "uid_unknown_error", ": %zu of %zu "
 		    "photos of a page have no number and are not asked for",
 		    yyjson_arr_size(list) - p.n, yyjson_arr_size(list));
+	x->seen += p.unknown + yyjson_arr_size(list) - p.n;
 	x->has_more = x->page < pages && !p.ends;
 	x->photos_n = p.n;
 	memcpy(x->photos, p.photos, p.n * sizeof(p.photos[0]));

@@ -40,6 +40,8 @@ struct flickr_run {
 	uint64_t since, newest;      /* ids of photos; 0: none */
 	uint64_t page;               /* number of the one at hand, from 1 */
 	uint64_t total;              /* photos in the list, by its last page */
+	uint64_t least;              /* the same, by the page with fewest */
+	uint64_t seen;               /* photos that were shown */
 	bool has_more;               /* there is a page after that one */
 	bool gone_back;              /* it is read again, or was just now */
 	/* All of the page at hand, and which of them is. */

@@ -329,6 +329,20 @@ put_number(const struct json_run *x, struct buf *out)
 		buf_printf(out, "%lld", (long long)(at + x->d.by));
 }
 
+/* What a page says of the next one; empty: nothing. */
+static struct str
+next_value(const struct json_run *x, const struct connector_answer *answer,
+    struct arena *a)
+{
+	const struct json_description *d = &x->d;
+
+	if (d->next == JSON_NEXT_LINK)
+		return url_text_link(answer->head, d->next_at);
+	if (d->next != JSON_NEXT_CURSOR && d->next != JSON_NEXT_URL)
+		return STR_NONE;
+	return json_id(json_description_at(answer->json, d->next_at), a);
+}
+
 /* Where the next page is; empty: there is none.  False: the run has failed. */
 static bool
 find_next(struct json_run *x, const struct connector_answer *answer,
@@ -336,17 +350,12 @@ find_next(struct json_run *x, const struct connector_answer *answer,
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	const struct json_description *d = &x->d;
-	struct str value = STR_NONE;
+	struct str value = next_value(x, answer, &a);
 
 	if (d->next >= JSON_NEXT_PAGE) {
 		put_number(x, out);
 		return true;
 	}
-	if (d->next == JSON_NEXT_LINK)
-		value = url_text_link(answer->head, d->next_at);
-	else if (d->next != JSON_NEXT_NONE)
-		value = json_id(json_description_at(answer->json, d->next_at),
-		    &a);
 	if (value.n == 0)
 		return true;
 	if (d->next == JSON_NEXT_CURSOR)
@@ -388,6 +397,7 @@ static void
 answer_page(struct json_run *x, const struct connector_answer *answer,
     const struct connector_findings *f)
 {
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	yyjson_val *list = json_description_at(answer->json, x->d.items);
 	struct page p;
 
@@ -396,7 +406,15 @@ answer_page(struct json_run *x, const struct connector_answer *answer,
 		return;
 	}
 	read_page(x, list, &p);
-	if (p.n == 0 || p.ids == x->ids) {
+	struct str next = next_value(x, answer, &a);
+	bool ends = p.n == 0 || p.ids == x->ids;
+	/* A list that leads on, or back to this page, should not end so. */
+	if (x->seed.tries == 0 && next.n > 0 && (ends ||
+	    str_eq(next, buf_str(&x->page.at)))) {
+		seed_run_again(&x->seed, f, "no other items");
+		return;
+	}
+	if (ends) {
 		end_list(x, f);
 		return;
 	}

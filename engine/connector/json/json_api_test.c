@@ -116,6 +116,33 @@ a_cursor_that_was_there_before_ends_the_list(void **state)
 }
 
 static void
+a_page_of_nothing_new_that_leads_on_is_asked_for_again(void **state)
+{
+	{
+		HARVEST(SEED_CATS API(CURSOR), PAGE("1", ITEM("1")),
+		    PAGE("2", ITEM("1")), PAGE("2", ITEM("2")),
+		    PAGE("3", ""), PAGE("null", ITEM("3")));
+		testing_expect(&h, ASK("") "count topics 1\n" ASK("&after=1")
+		    "again 1\n" ASK("&after=1") "count topics 1\n"
+		    ASK("&after=2") "again 1\n" ASK("&after=2")
+		    "count topics 1\ndone\n");
+	}
+	{
+		HARVEST(SEED_CATS API(CURSOR), PAGE("1", ITEM("1")),
+		    PAGE("1", ITEM("2")), PAGE("1", ITEM("2")));
+		testing_expect_findings(&h, "count topics 1\nagain 1\n"
+		    "count topics 1\ndone\n");
+	}
+	{
+		HARVEST(SEED_CATS API(CURSOR), PAGE("1", ITEM("1")),
+		    PAGE("2", ""), PAGE("2", ""));
+		testing_expect_findings(&h, "count topics 1\nagain 1\n"
+		    "done\n");
+	}
+	(void)state;
+}
+
+static void
 lists_stay_on_their_host(void **state)
 {
 #define AWAY(url)                                                            \
@@ -322,6 +349,8 @@ main(void)
 		cmocka_unit_test(pages_and_items_are_counted),
 		cmocka_unit_test(a_list_may_be_one_page),
 		cmocka_unit_test(a_cursor_that_was_there_before_ends_the_list),
+		cmocka_unit_test(
+		    a_page_of_nothing_new_that_leads_on_is_asked_for_again),
 		cmocka_unit_test(lists_stay_on_their_host),
 		cmocka_unit_test(an_incremental_run_asks_from_its_state_on),
 		cmocka_unit_test(

@@ -222,7 +222,11 @@ answer_page(struct weibo_run *x, yyjson_val *json,
 		return;
 	}
 	if (yyjson_arr_size(list) == 0) {
-		end_list(x, f);
+		/* Below other pages it may be a fault. */
+		if (!is_search(x) && x->max_id != 0 && r->tries == 0)
+			seed_run_again(r, f, "no posts");
+		else
+			end_list(x, f);
 		return;
 	}
 	read_page(x, list, &p);

@@ -39,11 +39,12 @@ static void
 a_timeline_is_read_from_its_newest_post_on(void **state)
 {
 	TIMELINE(SET "\"seeds\":[]", PAGE(POST("19") "," POST("12")),
-	    PAGE(POST("9007199254740993") "," POST("11")), END);
+	    PAGE(POST("9007199254740993") "," POST("11")), END, END);
 
 	(void)state;
 	testing_expect(&h, ASK_TIMELINE("") "\ncount weibos 2\n"
 	    ASK_TIMELINE("&max_id=11") "\ncount weibos 2\n"
+	    ASK_TIMELINE("&max_id=10") "\nagain 1\n"
 	    ASK_TIMELINE("&max_id=10") "\n"
 	    "state set.since_id=9007199254740993\ndone\n");
 }
@@ -51,10 +52,11 @@ a_timeline_is_read_from_its_newest_post_on(void **state)
 static void
 an_incremental_timeline_ends_where_the_last_one_began(void **state)
 {
-	TIMELINE(SET INCREMENTAL, PAGE(POST("19") "," POST("12")), END);
+	TIMELINE(SET INCREMENTAL, PAGE(POST("19") "," POST("12")), END, END);
 
 	(void)state;
 	testing_expect(&h, ASK_TIMELINE("&since_id=8") "\ncount weibos 2\n"
+	    ASK_TIMELINE("&since_id=8&max_id=11") "\nagain 1\n"
 	    ASK_TIMELINE("&since_id=8&max_id=11") "\nstate set.since_id=19\n"
 	    "done\n");
 }
@@ -62,10 +64,10 @@ an_incremental_timeline_ends_where_the_last_one_began(void **state)
 static void
 a_timeline_without_a_collection_set_has_no_state(void **state)
 {
-	TIMELINE("\"seeds\":[]", PAGE(POST("19")), END);
+	TIMELINE("\"seeds\":[]", PAGE(POST("19")), END, END);
 
 	(void)state;
-	testing_expect_findings(&h, "count weibos 1\ndone\n");
+	testing_expect_findings(&h, "count weibos 1\nagain 1\ndone\n");
 	testing_refuse("weibo_timeline", "{" INCREMENTAL "," TOKEN "}",
 	    "bad_request", "collection_set.id: it is missing, and an "
 	    "incremental timeline keeps its state by it");
@@ -131,7 +133,8 @@ a_limit_of_calls_is_asked_about_and_awaited(void **state)
 	TIMELINE(SET "\"seeds\":[]", ERROR(403, "10023"),
 	    LIMIT("9", "0", "1000"), PAGE(POST("19")), ERROR(429, "0"),
 	    LIMIT("9", "9", "1000"), { 429, "", "" }, ERROR(429, "10022"),
-	    ERROR(403, "10024"), LIMIT("0", "0", "99999"), END);
+	    ERROR(403, "10024"), LIMIT("0", "0", "99999"), END,
+	    END);
 
 	(void)state;
 	testing_expect(&h, ASK_TIMELINE("") "\n" ASK_LIMIT
@@ -139,6 +142,7 @@ a_limit_of_calls_is_asked_about_and_awaited(void **state)
 	    ASK_TIMELINE("&max_id=18") "\n" ASK_LIMIT
 	    ASK_TIMELINE("&max_id=18") " from=65\n" ASK_LIMIT
 	    ASK_TIMELINE("&max_id=18") " from=67\n" ASK_LIMIT
+	    ASK_TIMELINE("&max_id=18") " from=3619\nagain 1\n"
 	    ASK_TIMELINE("&max_id=18") " from=3619\nstate set.since_id=19\n"
 	    "done\n");
 }

@@ -119,6 +119,7 @@ youtube_begin_list(struct youtube_run *y, struct youtube_list *l,
 	cursor_begin(&l->page);
 	l->has_more = l->begun_anew = false;
 	l->newest = l->since = (struct wall){ 0 };
+	l->ids = 0;
 	if (!connector_param_bool(o->options, "incremental"))
 		return;
 	youtube_state_key(id, &key);
@@ -231,6 +232,7 @@ save_list(const struct youtube_list *l, struct buf *out)
 	buf_put_char(out, (char)(l->has_more | l->begun_anew << 1));
 	buf_put_be64(out, (uint64_t)l->since.us);
 	buf_put_be64(out, (uint64_t)l->newest.us);
+	buf_put_be64(out, l->ids);
 }
 
 static bool
@@ -243,6 +245,7 @@ load_list(struct youtube_list *l, struct reader *in)
 	l->begun_anew = (flags & 2) != 0;
 	l->since.us = (int64_t)read_be64(in);
 	l->newest.us = (int64_t)read_be64(in);
+	l->ids = read_be64(in);
 	return flags <= 3;
 }
 

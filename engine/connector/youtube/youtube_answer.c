@@ -1,8 +1,9 @@
 /* Reads YouTube's answers: channels, pages of lists, videos, refusals. */
+#include "base/hash.h"
 #include "base/text.h"
 #include "engine/connector/items.h"
-#include "engine/connector/shown.h"
 #include "engine/connector/pacific.h"
+#include "engine/connector/shown.h"
 #include "engine/connector/youtube/youtube_own.h"
 
 #define QUOTA_SLACK_S 10
@@ -59,6 +60,31 @@ is_new(struct youtube_list *l, struct wall date, bool *any)
 	*any |= date.us != 0;
 	l->newest.us = MAX(l->newest.us, date.us);
 	return true;
+}
+
+/*
+ * Whether a page of entries with an id at `path` shows what the page before has
+ * shown, or nothing though it leads on; then it is asked for again.
+ */
+static bool
+is_repeated(struct youtube_run *y, struct youtube_list *l, yyjson_val *page,
+    const char *path, const struct connector_findings *f)
+{
+	yyjson_val *list = yyjson_obj_get(page, "items"), *v;
+	bool leads_on = json_text(yyjson_obj_get(page,
+	    "nextPageToken")).n > 0;
+	uint64_t ids = 1;
+	size_t i, n;
+
+	yyjson_arr_foreach(list, i, n, v)
+		ids = hash_bytes(json_text(json_at(v, path)), ids);
+	if ((n > 0 && ids == l->ids) || (n == 0 && leads_on &&
+	    y->seed.tries < YOUTUBE_EMPTY_TRIES)) {
+		seed_run_again(&y->seed, f, "a page without another entry");
+		return true;
+	}
+	l->ids = ids;
+	return false;
 }
 
 /*
@@ -221,6 +247,8 @@ begin_anew(struct youtube_run *y, const struct connector_findings *f)
 		return;
 	}
 	l->begun_anew = true;
+	if (y->seed.step != YOUTUBE_REPLIES)
+		l->ids = 0;
 	cursor_begin(y->seed.step == YOUTUBE_REPLIES ? &y->replies : &l->page);
 }
 
@@ -417,6 +445,9 @@ answer_uploads(struct youtube_run *y, const struct connector_answer *answer,
 		seed_run_again(&y->seed, f, "no page of a list of videos");
 		return;
 	}
+	if (is_repeated(y, &y->videos, answer->json,
+	    "contentDetails.videoId", f))
+		return;
 	buf_clear(&y->video_ids);
 	yyjson_arr_foreach(list, i, n, v)
 		without += !read_upload(y, v, &any_new);
@@ -511,6 +542,9 @@ answer_threads(struct youtube_run *y, const struct connector_answer *answer,
 		seed_run_again(&y->seed, f, "no page of comments");
 		return;
 	}
+	if (is_repeated(y, &y->threads, answer->json,
+	    "snippet.topLevelComment.id", f))
+		return;
 	buf_clear(&y->comment_ids);
 	yyjson_arr_foreach(list, i, n, v)
 		found += read_thread(y, v, &any_new);

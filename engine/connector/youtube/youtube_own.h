@@ -21,6 +21,8 @@
 #define YOUTUBE_COMMENT_BYTES_MAX 128u
 #define YOUTUBE_VIDEOS_MAX 50u       /* of a page, and of a call */
 #define YOUTUBE_COMMENTS_MAX 100u    /* of a page */
+/* So often an empty page that leads on is asked for again. */
+#define YOUTUBE_EMPTY_TRIES 2u
 
 enum youtube_step {
 	YOUTUBE_CHANNEL,             /* the seed's channel */
@@ -38,6 +40,7 @@ struct youtube_list {
 	bool begun_anew;             /* its cursor was no longer good */
 	struct wall since;           /* only what is newer; 0: all */
 	struct wall newest;          /* date of the newest entry */
+	uint64_t ids;                /* hash of those of the page before */
 };
 
 struct youtube_run {

@@ -34,6 +34,10 @@
 #define UPLOAD(id, day)                                                      \
 	"{\"contentDetails\":{\"videoId\":\"" id "\",\"videoPublishedAt\":\"" \
 	DAY(day) "\"}}"
+/* Not asked for, nor newer than anything. */
+#define PRIVATE(id)                                                          \
+	"{\"contentDetails\":{\"videoId\":\"" id "\"},\"status\":"           \
+	"{\"privacyStatus\":\"private\"}}"
 #define NEXT(token) "\"nextPageToken\":\"" token "\","
 #define PAGE(next, ...) { 200, "", "{" next "\"items\":[" __VA_ARGS__ "]}" }
 #define VIDEO(id, comments)                                                  \
@@ -192,8 +196,8 @@ channels_that_are_not_there_are_passed_over(void **state)
 static void
 a_page_that_leads_back_is_an_error(void **state)
 {
-	CHANNELS(SEED_ADA, ADA, PAGE(NEXT("p2"), ""), PAGE(NEXT("p3"), ""),
-	    PAGE(NEXT("p2"), ""));
+	CHANNELS(SEED_ADA, ADA, PAGE(NEXT("p2"), PRIVATE("a")),
+	    PAGE(NEXT("p3"), PRIVATE("b")), PAGE(NEXT("p2"), PRIVATE("c")));
 
 	(void)state;
 	testing_expect_findings(&h, ADA_IS_UCA "fail unknown_error: YouTube "
@@ -201,17 +205,41 @@ a_page_that_leads_back_is_an_error(void **state)
 }
 
 static void
+pages_without_another_entry_are_asked_for_again(void **state)
+{
+	{
+		CHANNELS(SEED_ADA, ADA, PAGE(NEXT("p2"), PRIVATE("a")),
+		    PAGE(NEXT("p3"), PRIVATE("a")),
+		    PAGE(NEXT("p3"), PRIVATE("b")), PAGE(NEXT("p4"), ""),
+		    PAGE(NEXT("p4"), PRIVATE("c")), PAGE(NEXT("p5"), ""),
+		    PAGE(NEXT("p5"), ""), PAGE(NEXT("p5"), ""),
+		    PAGE("", ""));
+		testing_expect(&h, ASK_ADA ADA_IS_UCA ASK_UPLOADS("")
+		    ASK_UPLOADS("&pageToken=p2") "again 1\n"
+		    ASK_UPLOADS("&pageToken=p2")
+		    ASK_UPLOADS("&pageToken=p3") "again 1\n"
+		    ASK_UPLOADS("&pageToken=p3")
+		    ASK_UPLOADS("&pageToken=p4") "again 1\n"
+		    ASK_UPLOADS("&pageToken=p4") "again 4\n"
+		    ASK_UPLOADS("&pageToken=p4")
+		    ASK_UPLOADS("&pageToken=p5") "done\n");
+	}
+	(void)state;
+}
+
+static void
 a_cursor_that_is_too_old_begins_the_list_anew(void **state)
 {
 	{
-		CHANNELS(SEED_ADA, ADA, PAGE(NEXT("p2"), ""),
+		CHANNELS(SEED_ADA, ADA, PAGE(NEXT("p2"), PRIVATE("a")),
 		    ERROR(400, "invalidPageToken"), PAGE("", ""));
 		testing_expect(&h, ASK_ADA ADA_IS_UCA ASK_UPLOADS("")
 		    ASK_UPLOADS("&pageToken=p2") ASK_UPLOADS("") "done\n");
 	}
 	{
-		CHANNELS(SEED_ADA, ADA, PAGE(NEXT("p2"), ""),
-		    ERROR(400, "invalidPageToken"), PAGE(NEXT("p2"), ""),
+		CHANNELS(SEED_ADA, ADA, PAGE(NEXT("p2"), PRIVATE("a")),
+		    ERROR(400, "invalidPageToken"),
+		    PAGE(NEXT("p2"), PRIVATE("a")),
 		    ERROR(400, "invalidPageToken"));
 		testing_expect_findings(&h, ADA_IS_UCA "fail unknown_error: "
 		    "YouTube does not know a page that it has named itself\n");
@@ -416,6 +444,8 @@ main(void)
 		cmocka_unit_test(comments_of_new_videos_are_asked_for),
 		cmocka_unit_test(channels_that_are_not_there_are_passed_over),
 		cmocka_unit_test(a_page_that_leads_back_is_an_error),
+		cmocka_unit_test(
+		    pages_without_another_entry_are_asked_for_again),
 		cmocka_unit_test(a_cursor_that_is_too_old_begins_the_list_anew),
 		cmocka_unit_test(json_of_another_kind_is_asked_for_again),
 		cmocka_unit_test(a_key_that_is_wrong_ends_the_run),
