@@ -61,8 +61,8 @@ struct harvests_options {
 /* Errors: those of reading secrets.key_file. */
 MUST_USE enum err harvests_open(const struct harvests_options *,
     struct harvests **, struct why *);
-/* After engine_free(): what was under way then goes on in another process.  The
- * loop does not run any more.  NULL is allowed. */
+/* After engine_free(), before the loop is freed, which does not run any more:
+ * what was under way goes on in another process.  NULL is allowed. */
 void harvests_free(struct harvests **);
 
 /*
