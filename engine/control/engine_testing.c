@@ -304,6 +304,8 @@ static void
 end(struct rig *r)
 {
 	engine_free(&r->engine);
+	if (r->freed != NULL)
+		r->freed(r);
 	loop_free(&r->home);
 }
 

@@ -43,6 +43,8 @@ struct rig {
 	/* Called by rig_start() before the engine starts, in place of going on
 	 * with the crawls that ran; NULL: they go on. */
 	void (*opened)(struct rig *);
+	/* Called when the engine is freed, before the loop is; or NULL. */
+	void (*freed)(struct rig *);
 	struct arena arena;
 };
 /*

@@ -45,7 +45,8 @@ struct harvest_view {
 	const char *label;           /* of the items */
 	const char *waits_for;       /* "the rate limit"; NULL: for nothing */
 	int64_t waits_ms;
-	const char *trouble;         /* why files cannot be brought away; "" */
+	const char *trouble;         /* of its path, why files wait or it
+	                              * cannot go on; "" */
 };
 
 struct harvests_options {
@@ -60,8 +61,8 @@ struct harvests_options {
 /* Errors: those of reading secrets.key_file. */
 MUST_USE enum err harvests_open(const struct harvests_options *,
     struct harvests **, struct why *);
-/* After engine_free(): what was under way then goes on in another process.  The
- * loop does not run any more.  NULL is allowed. */
+/* After engine_free(), before the loop is freed, which does not run any more:
+ * what was under way goes on in another process.  NULL is allowed. */
 void harvests_free(struct harvests **);
 
 /*

@@ -130,6 +130,13 @@ open_harvests(struct rig *r)
 }
 
 static void
+free_harvests(struct rig *r)
+{
+	(void)r;
+	harvests_free(&harvests);
+}
+
+static void
 open_rig(void)
 {
 	struct why w = WHY_INIT;
@@ -137,6 +144,7 @@ open_rig(void)
 	arena = ARENA_INIT;
 	rig_open(&rig, site, NULL);
 	rig.opened = open_harvests;
+	rig.freed = free_harvests;
 	assert_int_equal(conf_flag(&rig.conf, arena_printf(&arena,
 	    "fetch.resolve=m.example:80:127.0.0.1:%u", rig.port), &w), OK);
 	atomic_store(&posts, 100);
@@ -146,17 +154,8 @@ open_rig(void)
 }
 
 static void
-stop_rig(void)
-{
-	rig_stop(&rig);
-	harvests_free(&harvests);
-}
-
-static void
 close_rig(void)
 {
-	stop_rig();
-	rig.engine = NULL;
 	rig_close(&rig);
 	arena_free(&arena);
 }
@@ -292,7 +291,7 @@ whole_and_incremental(void **state)
 	has_captures(ANSWERS);
 	has_state("200");
 	/* Another life, and more posts. */
-	stop_rig();
+	rig_stop(&rig);
 	atomic_store(&posts, 110);
 	rig_start(&rig);
 	assert_int_equal(id.n, 0);
@@ -314,7 +313,6 @@ killed_after_any_answer(void **state)
 		begin(MESSAGE("{}"));
 		rig_until(&rig, has_answers, &n);
 		rig_crash(&rig);
-		harvests_free(&harvests);
 		rig_start(&rig);
 		if (id.n > 0) {
 			harvest_resume(harvests, id);
@@ -347,7 +345,7 @@ paused_and_resumed(void **state)
 	assert_in_range(last.answers, 3, ANSWERS - 1);
 	has_captures(last.answers);
 	assert_int_equal(last.warcs, 1);
-	stop_rig();
+	rig_stop(&rig);
 	ended = false;
 	rig_start(&rig);
 	harvest_resume(harvests, id);
@@ -356,6 +354,44 @@ paused_and_resumed(void **state)
 	assert_int_equal(last.items, 200);
 	assert_int_equal(last.replayed, 0);
 	assert_int_equal(last.warcs, 2);
+	assert_int_equal(rig_requests(&rig, NULL), ANSWERS);
+	has_captures(ANSWERS);
+	has_state("200");
+	close_rig();
+}
+
+/* Files of the place that somebody has damaged: the harvest stays as it is. */
+static void
+resumed_later(void **state)
+{
+	const char *path;
+	uint64_t n = 3;
+
+	(void)state;
+	open_rig();
+	rig_start(&rig);
+	atomic_store(&slow_ms, 20);
+	begin(MESSAGE("{}"));
+	rig_until(&rig, has_answers, &n);
+	harvest_pause(harvests, id);
+	ends_as(STORE_HARVEST_PAUSED);
+	rig_stop(&rig);
+	path = arena_printf(&arena, "%s/state.json", place()).p;
+	assert_int_equal(file_store(path, STR("{"), NULL), OK);
+	for (int i = 0; i < 2; i++) {
+		ended = false;
+		rig_start(&rig);
+		harvest_resume(harvests, id);
+		ends_as(STORE_HARVEST_PAUSED);
+		assert_non_null(strstr(last.trouble, "state.json"));
+		rig_stop(&rig);
+	}
+	assert_int_equal(file_store(path, STR("{}"), NULL), OK);
+	ended = false;
+	rig_start(&rig);
+	harvest_resume(harvests, id);
+	ends_as(STORE_HARVEST_SUCCEEDED);
+	assert_int_equal(last.items, 200);
 	assert_int_equal(rig_requests(&rig, NULL), ANSWERS);
 	has_captures(ANSWERS);
 	has_state("200");
@@ -380,7 +416,7 @@ stopped(void **state)
 	assert_true(has_note("harvest_stopped"));
 	assert_true(last.answers < ANSWERS);
 	has_captures(last.answers);
-	stop_rig();
+	rig_stop(&rig);
 	rig_start(&rig);
 	assert_int_equal(id.n, 0);
 	close_rig();
@@ -428,7 +464,7 @@ a_place_that_is_away(void **state)
 	    place()).p, NULL), TREE_ABSENT);
 	harvest_pause(harvests, id);
 	ends_as(STORE_HARVEST_PAUSED);
-	stop_rig();
+	rig_stop(&rig);
 	ended = false;
 	rig_start(&rig);
 	harvest_resume(harvests, id);
@@ -506,6 +542,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_and_incremental),
 		cmocka_unit_test(paused_and_resumed),
+		cmocka_unit_test(resumed_later),
 		cmocka_unit_test(stopped),
 		cmocka_unit_test(a_failing_server_is_asked_again),
 		cmocka_unit_test(a_place_that_is_away),
