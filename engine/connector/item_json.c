@@ -53,8 +53,7 @@ static bool
 read_value(struct str s, yyjson_read_flag more, struct arena *a,
     struct item_json *out, yyjson_read_err *fault)
 {
-	yyjson_read_flag flags = YYJSON_READ_STOP_WHEN_DONE |
-	    YYJSON_READ_BIGNUM_AS_RAW | more;
+	yyjson_read_flag flags = YYJSON_READ_BIGNUM_AS_RAW | more;
 	yyjson_alc memory = memory_for(s, flags, a);
 	yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)s.p, s.n,
 	    flags, &memory, fault);
@@ -64,6 +63,21 @@ read_value(struct str s, yyjson_read_flag more, struct arena *a,
 	out->root = yyjson_doc_get_root(doc);
 	out->used = yyjson_doc_get_read_size(doc);
 	return true;
+}
+
+/*
+ * Most texts are one value.  yyjson takes memory for all of such a text at
+ * once; where it is to stop at the value's end, it begins with little and moves
+ * the values again and again.
+ */
+static bool
+read_first_value(struct str s, struct arena *a, struct item_json *out,
+    yyjson_read_err *fault)
+{
+	if (read_value(s, 0, a, out, fault))
+		return true;
+	return fault->code == YYJSON_READ_ERROR_UNEXPECTED_CONTENT &&
+	    read_value(s, YYJSON_READ_STOP_WHEN_DONE, a, out, fault);
 }
 
 /* The code unit of "\uXXXX" at the start of `s`; -1: no such escape. */
@@ -132,18 +146,75 @@ item_json_parse(struct str text, struct arena *a, struct item_json *out,
 	FREED(buf_free) struct buf b = BUF_INIT;
 
 	*out = (struct item_json){ .root = NULL };
-	if (read_value(text, 0, a, out, &fault))
+	if (read_first_value(text, a, out, &fault))
 		return OK;
 	if (fault.code == YYJSON_READ_ERROR_INVALID_STRING) {
 		repair_text(text, &b, &out->repaired);
-		if (read_value(buf_str(&b), YYJSON_READ_ALLOW_INVALID_UNICODE,
-		    a, out, &again)) {
+		if (read_value(buf_str(&b), YYJSON_READ_STOP_WHEN_DONE |
+		    YYJSON_READ_ALLOW_INVALID_UNICODE, a, out, &again)) {
 			/* The rest of a repaired text is not read. */
 			out->used = text.n;
 			return OK;
 		}
 	}
 	return why(w, ERR_INPUT, "at %zu: %s", fault.pos, fault.msg);
+}
+
+/* --- several values ----------------------------------------------------- */
+
+struct item_json_values
+item_json_values_of(struct str text, struct arena *a)
+{
+	return (struct item_json_values){ .rest = str_trim(text),
+		.first = a };
+}
+
+void
+item_json_values_free(struct item_json_values *v)
+{
+	arena_free(&v->kept);
+	arena_free(&v->value);
+	v->copy = NULL;
+}
+
+/* yyjson writes into what it reads in place, up to the byte behind a value. */
+static bool
+read_in_place(struct item_json_values *v, struct item_json *out)
+{
+	yyjson_read_err fault;
+
+	if (v->copy == NULL) {
+		v->copy = arena_bytes(&v->kept, v->rest.n +
+		    YYJSON_PADDING_SIZE);
+		memcpy(v->copy, v->rest.p, v->rest.n);
+		memset(v->copy + v->rest.n, 0, YYJSON_PADDING_SIZE);
+	}
+	v->copy[0] = v->rest.p[0];
+	*out = (struct item_json){ .root = NULL };
+	return read_value((struct str){ v->copy, v->rest.n },
+	    YYJSON_READ_STOP_WHEN_DONE | YYJSON_READ_INSITU, &v->value, out,
+	    &fault);
+}
+
+enum err
+item_json_next(struct item_json_values *v, struct item_json *out,
+    struct why *w)
+{
+	struct str text = v->rest;
+	enum err e = OK;
+
+	arena_reset(&v->value);
+	if (v->first != NULL)
+		e = item_json_parse(text, v->first, out, w);
+	else if (!read_in_place(v, out))
+		e = item_json_parse(text, &v->value, out, w);
+	if (e != OK)
+		return e;
+	v->first = NULL;
+	v->rest = str_trim(str_from(text, out->used));
+	if (v->copy != NULL)
+		v->copy += text.n - v->rest.n;
+	return OK;
 }
 
 /* --- texts -------------------------------------------------------------- */
