@@ -295,20 +295,48 @@ put_escaped(struct buf *b, struct str s)
 	return n;
 }
 
+/* This byte, eight times. */
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Not zero: one of the eight bytes is. */
+static uint64_t
+zero_bytes(uint64_t x)
+{
+	return (x - EACH(1)) & ~x & EACH(0x80);
+}
+
+/* How many bytes of `s` stand for themselves, from its start. */
+static size_t
+plain_bytes(struct str s)
+{
+	size_t n = 0;
+
+	for (; s.n - n >= sizeof(uint64_t); n += sizeof(uint64_t)) {
+		uint64_t x;
+		memcpy(&x, s.p + n, sizeof(x));
+		/* Not ASCII, below a blank, or one of three characters. */
+		if (((x | (x - EACH(' '))) & EACH(0x80)) != 0 ||
+		    (zero_bytes(x ^ EACH('"')) | zero_bytes(x ^ EACH('\\')) |
+		    zero_bytes(x ^ EACH(0x7f))) != 0)
+			break;
+	}
+	while (n < s.n && escape_of((unsigned char)s.p[n]) == PLAIN)
+		n++;
+	return n;
+}
+
 void
 item_json_put_text(struct buf *b, struct str s)
 {
-	size_t at = 0;
-
 	buf_reserve(b, s.n + 2);
-	buf_put_char(b, '"');
-	while (at < s.n) {
-		size_t from = at;
-		while (at < s.n && escape_of((unsigned char)s.p[at]) == PLAIN)
-			at++;
-		buf_put(b, s.p + from, at - from);
-		if (at < s.n)
-			at += put_escaped(b, str_from(s, at));
+	b->p[b->n++] = '"';
+	for (;;) {
+		size_t n = plain_bytes(s);
+		buf_put(b, s.p, n);
+		if (n == s.n)
+			break;
+		s = str_from(s, n);
+		s = str_from(s, put_escaped(b, s));
 	}
 	buf_put_char(b, '"');
 }
@@ -437,6 +465,15 @@ item_json_put_number(struct buf *b, yyjson_val *v)
 
 /* --- values ------------------------------------------------------------- */
 
+static void
+put_two(struct buf *b, char first, char second)
+{
+	char *p = buf_grow(b, 2);
+
+	p[0] = first;
+	p[1] = second;
+}
+
 static void put_value(struct buf *, yyjson_val *, int depth);
 
 static void
@@ -447,7 +484,7 @@ put_list(struct buf *b, yyjson_val *list, int depth)
 	buf_put_char(b, '[');
 	for (size_t i = 0; yyjson_arr_iter_has_next(&it); i++) {
 		if (i > 0)
-			buf_put_text(b, ", ");
+			put_two(b, ',', ' ');
 		put_value(b, yyjson_arr_iter_next(&it), depth);
 	}
 	buf_put_char(b, ']');
@@ -462,10 +499,10 @@ put_object(struct buf *b, yyjson_val *object, int depth)
 	buf_put_char(b, '{');
 	for (size_t i = 0; (key = yyjson_obj_iter_next(&it)) != NULL; i++) {
 		if (i > 0)
-			buf_put_text(b, ", ");
+			put_two(b, ',', ' ');
 		item_json_put_text(b, (struct str){ yyjson_get_str(key),
 		    yyjson_get_len(key) });
-		buf_put_text(b, ": ");
+		put_two(b, ':', ' ');
 		put_value(b, yyjson_obj_iter_get_val(key), depth);
 	}
 	buf_put_char(b, '}');

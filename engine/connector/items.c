@@ -96,19 +96,17 @@ fill_item_date(struct row *r, const struct column *c, struct cell *cell)
 }
 
 yyjson_val *
-json_member(yyjson_val *object, const char *name)
-{
-	return yyjson_obj_get(object, name);
-}
-
-yyjson_val *
 json_at(yyjson_val *v, const char *path)
 {
-	struct str rest = str_of(path), name;
-
-	while (v != NULL && str_split(&rest, '.', &name))
-		v = yyjson_obj_getn(v, name.p, name.n);
-	return v;
+	for (;;) {
+		size_t n = 0;
+		while (path[n] != '.' && path[n] != '\0')
+			n++;
+		v = yyjson_obj_getn(v, path, n);
+		if (v == NULL || path[n] == '\0')
+			return v;
+		path += n + 1;
+	}
 }
 
 bool

@@ -164,8 +164,15 @@ void cell_line(struct row *, yyjson_val *, bool drop_cr, struct cell *);
  */
 void fill_value_at(struct row *, const struct column *, struct cell *);
 void fill_item_date(struct row *, const struct column *, struct cell *);
-/* The member `name` of an object; NULL when `object` is none. */
-yyjson_val *json_member(yyjson_val *object, const char *name);
+/*
+ * The member `name` of an object; NULL when `object` is none.  Inline, so that
+ * the length of a name that is written out is known.
+ */
+static inline yyjson_val *
+json_member(yyjson_val *object, const char *name)
+{
+	return yyjson_obj_getn(object, name, strlen(name));
+}
 /* The value at "a.b.c"; NULL when it is not there. */
 yyjson_val *json_at(yyjson_val *, const char *path);
 /* Python's truth: not null, false, 0, "", [] or {}. */

@@ -89,13 +89,12 @@ fill_date(struct row *r, const struct column *c, struct cell *cell)
 static yyjson_val *
 merged_value(struct row *r, const char *at)
 {
-	struct str rest = str_of(at), first;
-	yyjson_val *t = r->part[RETWEETED];
+	size_t n = strcspn(at, ".");
+	yyjson_val *v = yyjson_obj_getn(r->part[RETWEETED], at, n);
 
-	(void)str_split(&rest, '.', &first);
-	if (t == NULL || yyjson_obj_getn(t, first.p, first.n) == NULL)
-		t = r->part[TWEET];
-	return json_at(t, at);
+	if (v == NULL)
+		v = yyjson_obj_getn(r->part[TWEET], at, n);
+	return at[n] == '\0' ? v : json_at(v, at + n + 1);
 }
 
 static void

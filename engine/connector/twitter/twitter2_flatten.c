@@ -107,31 +107,43 @@ find_included(struct twitter2_page *p, const struct map *map, yyjson_val *id)
 
 /* --- values ------------------------------------------------------------- */
 
+static inline yyjson_val *
+add_values(struct twitter2_page *p, size_t n)
+{
+	if (p->out.cap - p->out.n < n * sizeof(yyjson_val))
+		buf_reserve(&p->out, n * sizeof(yyjson_val));
+	yyjson_val *v = (void *)(p->out.p + p->out.n);
+	p->out.n += n * sizeof(*v);
+	return v;
+}
+
 /* A value of the answer with all that it contains. */
 static void
 copy_value(struct twitter2_page *p, yyjson_val *v)
 {
-	yyjson_val *end = unsafe_yyjson_get_next(v);
+	size_t n = (size_t)(unsafe_yyjson_get_next(v) - v);
+	yyjson_val *to = add_values(p, n);
 
-	buf_put(&p->out, v, (size_t)(end - v) * sizeof(*v));
-	for (; v < end; v++)
-		if (yyjson_is_str(v) || yyjson_is_raw(v))
-			p->text_bytes += unsafe_yyjson_get_len(v);
+	for (size_t i = 0; i < n; i++) {
+		to[i] = v[i];
+		if (yyjson_is_str(&v[i]) || yyjson_is_raw(&v[i]))
+			p->text_bytes += unsafe_yyjson_get_len(&v[i]);
+	}
 }
 
-static yyjson_val *
-add_value(struct twitter2_page *p)
+static void
+add_null(struct twitter2_page *p)
 {
-	yyjson_val *v = buf_grow(&p->out, sizeof(*v));
-
-	*v = (yyjson_val){ .tag = YYJSON_TYPE_NULL };
-	return v;
+	*add_values(p, 1) = (yyjson_val){ .tag = YYJSON_TYPE_NULL };
 }
 
 static void
 add_text(struct twitter2_page *p, struct str s)
 {
-	yyjson_set_strn(add_value(p), s.p, s.n);
+	yyjson_val *v = add_values(p, 1);
+
+	unsafe_yyjson_set_tag(v, YYJSON_TYPE_STR, YYJSON_SUBTYPE_NONE, s.n);
+	v->uni.str = s.p;
 	p->text_bytes += s.n;
 }
 
@@ -141,7 +153,7 @@ begin_container(struct twitter2_page *p)
 {
 	size_t at = p->out.n;
 
-	(void)add_value(p);
+	(void)add_values(p, 1);
 	return at;
 }
 
@@ -186,7 +198,7 @@ put_value(struct twitter2_page *p, yyjson_val *v, size_t order, int depth)
 			put_value(p, member, order, depth + 1);
 		end_container(p, at, YYJSON_TYPE_ARR, n);
 	} else if (yyjson_is_ctn(v)) {
-		(void)add_value(p);
+		add_null(p);
 	} else {
 		copy_value(p, v);
 	}
@@ -315,11 +327,27 @@ struct made {
 	bool has[ADDITIONS_N];
 };
 
-/* Shorter than comparing with each: most names have another length. */
-static bool
+static inline bool
 is_name(struct str name, struct str want)
 {
 	return name.n == want.n && memcmp(name.p, want.p, want.n) == 0;
+}
+
+/* False for most names: neither of an addition nor that of a reference. */
+static bool
+may_be_special(struct str name)
+{
+	switch (name.n > 0 ? name.p[0] : '\0') {
+	case 'a':                 /* author, author_id */
+	case 'g':                 /* geo */
+	case 'i':                 /* in_reply_to_user, in_reply_to_user_id */
+	case 'm':                 /* media, media_keys, mentions */
+	case 'p':                 /* poll, poll_ids */
+	case 'r':                 /* referenced_tweets */
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* Of a WHOLE object: false if the member has no part in additions. */
@@ -349,7 +377,7 @@ put_member(struct twitter2_page *p, const struct view *view, struct str name,
 {
 	if (view->depth == RAW)
 		copy_value(p, v);
-	else if (view->depth == INNER)
+	else if (view->depth == INNER || !may_be_special(name))
 		put_value(p, v, view->order, depth);
 	else if (put_asked(p, view, name, v, m))
 		return;
@@ -394,7 +422,7 @@ put_own(struct twitter2_page *p, const struct view *view, struct made *m,
 
 	for (yyjson_val *key; (key = yyjson_obj_iter_next(&it)) != NULL;) {
 		struct str name = json_text(key);
-		if (find_member(view->base, name) != NULL)
+		if (view->base != NULL && find_member(view->base, name) != NULL)
 			continue;
 		m->members++;
 		add_text(p, name);
