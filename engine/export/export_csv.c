@@ -6,34 +6,46 @@
 #include "engine/connector/item_json.h"
 #include "engine/export/export_format.h"
 
-/* Bytes that make a text need quotes, by separator. */
-static const bool quoted_by_comma[256] = {
-	[','] = true, ['"'] = true, ['\r'] = true, ['\n'] = true,
-	['\0'] = true };
-static const bool quoted_by_tab[256] = {
-	['\t'] = true, ['"'] = true, ['\r'] = true, ['\n'] = true,
-	['\0'] = true };
+/*
+ * What a byte means for a text: quotes around it, or that it may begin what
+ * item_json_put_utf8() replaces.
+ */
+enum { QUOTED = 1, SURROGATE = 2 };
+static const unsigned char by_comma[256] = {
+	[','] = QUOTED, ['"'] = QUOTED, ['\r'] = QUOTED, ['\n'] = QUOTED,
+	['\0'] = QUOTED, [0xed] = SURROGATE };
+static const unsigned char by_tab[256] = {
+	['\t'] = QUOTED, ['"'] = QUOTED, ['\r'] = QUOTED, ['\n'] = QUOTED,
+	['\0'] = QUOTED, [0xed] = SURROGATE };
 
-static bool
-needs_quotes(struct str s, char separator)
+static unsigned
+meaning_of(struct str s, char separator)
 {
-	const bool *quoted = separator == ',' ? quoted_by_comma :
-	    quoted_by_tab;
+	const unsigned char *table = separator == ',' ? by_comma : by_tab;
+	unsigned meaning = 0;
 
 	for (size_t i = 0; i < s.n; i++)
-		if (quoted[(unsigned char)s.p[i]])
-			return true;
-	return false;
+		meaning |= table[(unsigned char)s.p[i]];
+	return meaning;
+}
+
+/* Cells of JSON have many quotes: a call for each costs more than this. */
+static void
+put_doubled(struct str s, struct buf *out)
+{
+	buf_reserve(out, 2 * s.n);
+	char *p = out->p + out->n;
+	for (size_t i = 0; i < s.n; i++) {
+		*p++ = s.p[i];
+		if (s.p[i] == '"')
+			*p++ = '"';
+	}
+	out->n = (size_t)(p - out->p);
 }
 
 static void
-put_text(struct str s, char separator, struct buf *out)
+put_doubled_utf8(struct str s, struct buf *out)
 {
-	if (!needs_quotes(s, separator)) {
-		item_json_put_utf8(out, s);
-		return;
-	}
-	buf_put_char(out, '"');
 	while (s.n > 0) {
 		size_t n = str_find_char(s, '"');
 		item_json_put_utf8(out, str_cut(s, 0, n));
@@ -41,7 +53,25 @@ put_text(struct str s, char separator, struct buf *out)
 			buf_put_text(out, "\"\"");
 		s = str_from(s, n + 1);
 	}
-	buf_put_char(out, '"');
+}
+
+static void
+put_text(struct str s, char separator, struct buf *out)
+{
+	unsigned meaning = meaning_of(s, separator);
+
+	if (meaning == 0) {
+		buf_put_str(out, s);
+	} else if (meaning == SURROGATE) {
+		item_json_put_utf8(out, s);
+	} else {
+		buf_put_char(out, '"');
+		if (meaning & SURROGATE)
+			put_doubled_utf8(s, out);
+		else
+			put_doubled(s, out);
+		buf_put_char(out, '"');
+	}
 }
 
 static void
