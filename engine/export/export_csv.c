@@ -6,27 +6,24 @@
 #include "engine/connector/item_json.h"
 #include "engine/export/export_format.h"
 
-/*
- * What a byte means for a text: quotes around it, or that it may begin what
- * item_json_put_utf8() replaces.
- */
-enum { QUOTED = 1, SURROGATE = 2 };
-static const unsigned char by_comma[256] = {
-	[','] = QUOTED, ['"'] = QUOTED, ['\r'] = QUOTED, ['\n'] = QUOTED,
-	['\0'] = QUOTED, [0xed] = SURROGATE };
-static const unsigned char by_tab[256] = {
-	['\t'] = QUOTED, ['"'] = QUOTED, ['\r'] = QUOTED, ['\n'] = QUOTED,
-	['\0'] = QUOTED, [0xed] = SURROGATE };
+/* Bytes that make a text need quotes, by separator. */
+static const bool quoted_by_comma[256] = {
+	[','] = true, ['"'] = true, ['\r'] = true, ['\n'] = true,
+	['\0'] = true };
+static const bool quoted_by_tab[256] = {
+	['\t'] = true, ['"'] = true, ['\r'] = true, ['\n'] = true,
+	['\0'] = true };
 
-static unsigned
-meaning_of(struct str s, char separator)
+static bool
+needs_quotes(struct str s, char separator)
 {
-	const unsigned char *table = separator == ',' ? by_comma : by_tab;
-	unsigned meaning = 0;
+	const bool *quoted = separator == ',' ? quoted_by_comma :
+	    quoted_by_tab;
 
 	for (size_t i = 0; i < s.n; i++)
-		meaning |= table[(unsigned char)s.p[i]];
-	return meaning;
+		if (quoted[(unsigned char)s.p[i]])
+			return true;
+	return false;
 }
 
 /* Cells of JSON have many quotes: a call for each costs more than this. */
@@ -36,9 +33,9 @@ put_doubled(struct str s, struct buf *out)
 	buf_reserve(out, 2 * s.n);
 	char *p = out->p + out->n;
 	for (size_t i = 0; i < s.n; i++) {
-		*p++ = s.p[i];
-		if (s.p[i] == '"')
-			*p++ = '"';
+		*p = s.p[i];
+		p[1] = '"';
+		p += 1 + (s.p[i] == '"');
 	}
 	out->n = (size_t)(p - out->p);
 }
@@ -58,20 +55,16 @@ put_doubled_utf8(struct str s, struct buf *out)
 static void
 put_text(struct str s, char separator, struct buf *out)
 {
-	unsigned meaning = meaning_of(s, separator);
-
-	if (meaning == 0) {
-		buf_put_str(out, s);
-	} else if (meaning == SURROGATE) {
+	if (!needs_quotes(s, separator)) {
 		item_json_put_utf8(out, s);
-	} else {
-		buf_put_char(out, '"');
-		if (meaning & SURROGATE)
-			put_doubled_utf8(s, out);
-		else
-			put_doubled(s, out);
-		buf_put_char(out, '"');
+		return;
 	}
+	buf_put_char(out, '"');
+	if (memchr(s.p, 0xed, s.n) != NULL)
+		put_doubled_utf8(s, out);
+	else
+		put_doubled(s, out);
+	buf_put_char(out, '"');
 }
 
 static void
