@@ -305,39 +305,61 @@ zero_bytes(uint64_t x)
 	return (x - EACH(1)) & ~x & EACH(0x80);
 }
 
+/* All eight bytes at `p` stand for themselves. */
+static bool
+are_plain(const char *p)
+{
+	uint64_t x;
+
+	memcpy(&x, p, sizeof(x));
+	/* Not ASCII, below a blank, or one of three characters. */
+	return (((x | (x - EACH(' '))) & EACH(0x80)) |
+	    zero_bytes(x ^ EACH('"')) | zero_bytes(x ^ EACH('\\')) |
+	    zero_bytes(x ^ EACH(0x7f))) == 0;
+}
+
 /* How many bytes of `s` stand for themselves, from its start. */
 static size_t
 plain_bytes(struct str s)
 {
 	size_t n = 0;
 
-	for (; s.n - n >= sizeof(uint64_t); n += sizeof(uint64_t)) {
-		uint64_t x;
-		memcpy(&x, s.p + n, sizeof(x));
-		/* Not ASCII, below a blank, or one of three characters. */
-		if (((x | (x - EACH(' '))) & EACH(0x80)) != 0 ||
-		    (zero_bytes(x ^ EACH('"')) | zero_bytes(x ^ EACH('\\')) |
-		    zero_bytes(x ^ EACH(0x7f))) != 0)
-			break;
-	}
+	while (s.n - n >= 8 && are_plain(s.p + n))
+		n += 8;
+	/* The last eight again: those before are plain. */
+	if (s.n >= 8 && s.n - n < 8 && are_plain(s.p + s.n - 8))
+		return s.n;
 	while (n < s.n && escape_of((unsigned char)s.p[n]) == PLAIN)
 		n++;
 	return n;
 }
 
+/* Characters of a text, of which the first is no plain one. */
+static void
+put_characters(struct buf *b, struct str s)
+{
+	while (s.n > 0) {
+		s = str_from(s, put_escaped(b, s));
+		size_t n = plain_bytes(s);
+		buf_put(b, s.p, n);
+		s = str_from(s, n);
+	}
+}
+
 void
 item_json_put_text(struct buf *b, struct str s)
 {
-	buf_reserve(b, s.n + 2);
-	b->p[b->n++] = '"';
-	for (;;) {
-		size_t n = plain_bytes(s);
-		buf_put(b, s.p, n);
-		if (n == s.n)
-			break;
-		s = str_from(s, n);
-		s = str_from(s, put_escaped(b, s));
-	}
+	size_t n = plain_bytes(s);
+	char *p = buf_grow(b, n + 2);
+
+	p[0] = '"';
+	if (n > 0)
+		memcpy(p + 1, s.p, n);
+	p[n + 1] = '"';
+	if (n == s.n)
+		return;
+	b->n--;
+	put_characters(b, str_from(s, n));
 	buf_put_char(b, '"');
 }
 
