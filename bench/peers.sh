@@ -163,7 +163,7 @@ export_tweets() {
 	case $name in
 	warcio | fastwarc) exporter "$name" csv "$@" >"$out" ;;
 	iterator | dumps) exporter warcio "$name" "$@" >"$out" ;;
-	xlsxwriter) exporter fastwarc "$out" "$@" ;;
+	xlsxwriter) exporter fastwarc "xlsx=$out" "$@" ;;
 	jq) exec jq -rnf "$here/peers/tweets.jq" "$@" >"$out" ;;
 	sfm)
 		exec "$python/bin/python" "$here/peers/sfm_export.py" "$sfm" \

@@ -2,7 +2,7 @@
 
 MODULES is `warcio`, with Python's json, or `fastwarc`, with orjson.  OUTPUT is
 `csv`, to standard output; `iterator`, the whole tweets, one a line, printed as
-SFM's iterators do; `dumps`, the same faster; or the name of an .xlsx file.
+SFM's iterators do; `dumps`, the same faster; or `xlsx=NAME`, into that file.
 """
 import csv
 import datetime
@@ -134,8 +134,10 @@ def main():
         write_items(found)
     elif output == "dumps":
         write_items_at_once(found)
+    elif output.startswith("xlsx="):
+        write_xlsx(found, output[5:])
     else:
-        write_xlsx(found, output)
+        sys.exit(f"exporter.py: no output {output}")
 
 
 main()
