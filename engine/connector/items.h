@@ -85,6 +85,13 @@ struct cell {
 	};
 };
 
+/* What row_at() found last: neighbours of a column are often there, too. */
+struct row_parent {
+	yyjson_val *root;
+	struct str path;
+	yyjson_val *found;
+};
+
 #define ROW_PARTS_MAX 8
 #define ROW_LACKS_MAX 8
 struct row {
@@ -92,6 +99,7 @@ struct row {
 	struct arena *arena;      /* for the texts that are made for cells */
 	struct buf *scratch;
 	yyjson_val *part[ROW_PARTS_MAX];   /* what its prepare() found */
+	struct row_parent parent;
 	/* Fields that every such item should have, and that this one lacks. */
 	const char *lacks[ROW_LACKS_MAX];
 	size_t lacks_n;
@@ -175,6 +183,8 @@ json_member(yyjson_val *object, const char *name)
 }
 /* The value at "a.b.c"; NULL when it is not there. */
 yyjson_val *json_at(yyjson_val *, const char *path);
+/* The same in an object of the row. */
+yyjson_val *row_at(struct row *, yyjson_val *root, const char *path);
 /* Python's truth: not null, false, 0, "", [] or {}. */
 bool json_is_true(yyjson_val *);
 /* A text as it is, a number as its digits; empty for anything else. */

@@ -181,6 +181,45 @@ struct view {
 /* Merging looks each name up in the other object. */
 #define MERGE_STEPS_MAX ((size_t)1 << 20)
 
+/* False for most names: neither of an addition nor of a reference. */
+static bool
+may_be_special(struct str name)
+{
+	size_t n = name.n;
+
+	switch (n > 0 ? name.p[0] : '\0') {
+	case 'a':                 /* author, author_id */
+		return n == 6 || n == 9;
+	case 'g':                 /* geo */
+		return n == 3;
+	case 'i':                 /* in_reply_to_user, in_reply_to_user_id */
+		return n == 16 || n == 19;
+	case 'm':                 /* media, mentions, media_keys */
+		return n == 5 || n == 8 || n == 10;
+	case 'p':                 /* poll, poll_ids */
+		return n == 4 || n == 8;
+	case 'r':                 /* referenced_tweets */
+		return n == 17;
+	default:
+		return false;
+	}
+}
+
+/* A container of few values, none of which can be such a name. */
+#define SIMPLE_VALUES_MAX 64
+static bool
+is_simple(yyjson_val *v)
+{
+	yyjson_val *end = unsafe_yyjson_get_next(v);
+
+	if (end - v > SIMPLE_VALUES_MAX)
+		return false;
+	while (++v < end)
+		if (yyjson_is_str(v) && may_be_special(json_text(v)))
+			return false;
+	return true;
+}
+
 static void put_object(struct twitter2_page *, const struct view *, int depth);
 
 static void
@@ -190,17 +229,17 @@ put_value(struct twitter2_page *p, yyjson_val *v, size_t order, int depth)
 	yyjson_val *member;
 	size_t i, n;
 
-	if (yyjson_is_obj(v) && depth <= ITEM_JSON_DEPTH_MAX) {
+	if (!yyjson_is_ctn(v) || is_simple(v)) {
+		copy_value(p, v);
+	} else if (yyjson_is_obj(v) && depth <= ITEM_JSON_DEPTH_MAX) {
 		put_object(p, &view, depth + 1);
 	} else if (yyjson_is_arr(v) && depth <= ITEM_JSON_DEPTH_MAX) {
 		size_t at = begin_container(p);
 		yyjson_arr_foreach(v, i, n, member)
 			put_value(p, member, order, depth + 1);
 		end_container(p, at, YYJSON_TYPE_ARR, n);
-	} else if (yyjson_is_ctn(v)) {
-		add_null(p);
 	} else {
-		copy_value(p, v);
+		add_null(p);
 	}
 }
 
@@ -331,23 +370,6 @@ static inline bool
 is_name(struct str name, struct str want)
 {
 	return name.n == want.n && memcmp(name.p, want.p, want.n) == 0;
-}
-
-/* False for most names: neither of an addition nor that of a reference. */
-static bool
-may_be_special(struct str name)
-{
-	switch (name.n > 0 ? name.p[0] : '\0') {
-	case 'a':                 /* author, author_id */
-	case 'g':                 /* geo */
-	case 'i':                 /* in_reply_to_user, in_reply_to_user_id */
-	case 'm':                 /* media, media_keys, mentions */
-	case 'p':                 /* poll, poll_ids */
-	case 'r':                 /* referenced_tweets */
-		return true;
-	default:
-		return false;
-	}
 }
 
 /* Of a WHOLE object: false if the member has no part in additions. */
