@@ -29,7 +29,8 @@ CPUS = sorted(os.sched_getaffinity(0))
 
 # The order of the sections in RESULTS.md.
 SECTIONS = ("crawl", "kill9", "kills", "polite", "frontier_fill",
-            "start", "urlfrontier", "urlfrontier_large", "realtime", "items", "steps")
+            "start", "urlfrontier", "urlfrontier_large", "realtime", "items",
+            "harvest", "steps")
 
 
 def say(text):
@@ -270,15 +271,17 @@ def wait_for_quiet(seconds_max):
     return seconds_max
 
 
-def measure(command, seconds=120, cpus=None, log=None, env=None):
-    """Run it through measure.c; its figures."""
+def measure(command, seconds=120, cpus=None, log=None, env=None, out=None):
+    """Run it through measure.c; its figures.  What it prints goes to the file
+    `out`, what it complains of to `log`; without `out` both to `log`."""
     path = os.path.join(work_folder(), "measured.json")
     full = [tool("measure"), "--seconds", str(seconds), "--out", path]
     if cpus:
         full += ["--cpus", cpus]
-    with open(log or os.devnull, "w") as out:
-        child = start(full + command, stdout=out, stderr=out,
-                      env=dict(os.environ, **(env or {})))
+    with open(log or os.devnull, "w") as errors, \
+            open(out or os.devnull, "w") as printed:
+        child = start(full + command, stdout=printed if out else errors,
+                      stderr=errors, env=dict(os.environ, **(env or {})))
         child.wait()
         end(child)
     with open(path) as f:

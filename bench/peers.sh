@@ -1,10 +1,10 @@
 #!/bin/bash
 #
-# peers.sh -- the crawlers, queues and parsers that we are measured against, every
-# command of theirs in this one file; and the reference service of URL Frontier
-# is fetched.
+# peers.sh -- the crawlers, queues, parsers and exporters that we are measured
+# against, every command of theirs in this one file; and the reference service of
+# URL Frontier is fetched.
 #
-#   peers.sh install                 what is missing, by apt-get, npm and Maven
+#   peers.sh install                 what is missing, by apt-get, npm, pip, Maven
 #   peers.sh reference [FOLDER]      Java's service and client of URL Frontier:
 #                                    the published jars, or those in FOLDER
 #   peers.sh names                   those that can run here
@@ -17,9 +17,12 @@
 #                                    jobs of PostgreSQL that do nothing
 #   peers.sh page NAME FILE RUNS     ten selectors on a page
 #   peers.sh shop NAME URL N OUT     ten fields of each of N pages
+#   peers.sh export NAME OUT FILE... a file with a table or list of tweets
+#   peers.sh sfm FOLDER              Social Feed Manager's exporter, out of the
+#                                    clones sfm-utils and sfm-twitter-harvester
 #
-# $ARGIOPE_BENCH is the work folder outside of the repository; npm's packages go
-# there, and into its folder `reference` the jars: by Maven when its repository
+# $ARGIOPE_BENCH is the work folder outside of the repository; npm's and Python's
+# packages go there, and into its folder `reference` the jars: by Maven when its repository
 # has them, else from a folder where somebody has their own, be it a release's
 # or that of a build.  The folder may hold the release's tests, too.
 #
@@ -41,6 +44,14 @@ cheerio=cheerio@1.2.0
 graphile_worker=graphile-worker@0.17.3
 pg_boss=pg-boss@10.4.2
 spider="@spider-rs/spider-rs@0.0.157 @spider-rs/spider-rs-linux-x64-gnu@0.0.157"
+
+# Python's packages: the readers of exporters, and what SFM 3.0 stands on; pandas 3
+# is too new for twarc-csv.
+python=$work/python
+pip="warcio==1.8.1 fastwarc==2.0.1 orjson==3.13.0 xlsxwriter==3.3.1
+    twarc==2.13.0 twarc-csv==0.7.1 pandas==2.3.3
+    petl==1.7.30 kombu==5.7.0 iso8601==2.1.0 pytz"
+sfm=$work/sfm
 
 # Java's service and client of URL Frontier: whole jars, each with all that it
 # stands on.
@@ -144,6 +155,31 @@ shop() {
 	esac
 }
 
+# ---- exports ----------------------------------------------------------------------
+
+export_tweets() {
+	local name=$1 out=$2
+	shift 2
+	case $name in
+	warcio | fastwarc) exporter "$name" csv "$@" >"$out" ;;
+	iterator | dumps) exporter warcio "$name" "$@" >"$out" ;;
+	xlsxwriter) exporter fastwarc "xlsx=$out" "$@" ;;
+	jq) exec jq -rnf "$here/peers/tweets.jq" "$@" >"$out" ;;
+	sfm)
+		exec "$python/bin/python" "$here/peers/sfm_export.py" "$sfm" \
+		    "$out" "$@" ;;
+	twarc_csv)
+		exec "$python/bin/python" -W ignore \
+		    -c 'import twarc_csv; twarc_csv.csv()' --hide-progress \
+		    --hide-stats "$1" "$out" ;;
+	*) die "no exporter $name" ;;
+	esac
+}
+
+exporter() {
+	exec "$python/bin/python" "$here/peers/exporter.py" "$@"
+}
+
 in_npm() {
 	cp -u "$here/peers/$1" "$npm/$1"
 	cd "$npm" && exec node "$@"
@@ -160,6 +196,9 @@ is_here() {
 		has node && [ -d "$npm/node_modules/graphile-worker" ] ;;
 	pg_boss) has node && [ -d "$npm/node_modules/pg-boss" ] ;;
 	spider_rs) has node && [ -d "$npm/node_modules/@spider-rs/spider-rs" ] ;;
+	warcio | fastwarc | twarc_csv | xlsxwriter) [ -x "$python/bin/python" ] ;;
+	iterator | dumps) is_here warcio ;;
+	sfm) is_here warcio && [ -d "$sfm/sfm-twitter-harvester" ] ;;
 	*) has "$1" ;;
 	esac
 }
@@ -169,6 +208,11 @@ names() {
 	for name in $all; do
 		! is_here "$name" || echo "$name"
 	done
+}
+
+pip_version() {
+	"$python/bin/python" -c 'import importlib.metadata as m, sys
+print(*(m.version(name) for name in sys.argv[1:]))' "$@"
 }
 
 npm_version() {
@@ -192,6 +236,16 @@ version() {
 		text=$(jar_version "$1") || exit
 		echo "${text//$'\n'/ }, java $(java -version 2>&1 |
 		    sed -n '1s/.*"\(.*\)".*/\1/p')" ;;
+	warcio)
+		echo "$(pip_version warcio), python $("$python/bin/python" -V |
+		    sed 's/[^0-9]*//')" ;;
+	fastwarc)
+		echo "$(pip_version fastwarc), orjson $(pip_version orjson)" ;;
+	twarc_csv)
+		echo "$(pip_version twarc-csv), pandas $(pip_version pandas)" ;;
+	xlsxwriter) pip_version xlsxwriter ;;
+	jq) jq --version | sed 's/^jq-//' ;;
+	sfm) cat "$sfm/from" ;;
 	*) die "no peer $1" ;;
 	esac
 }
@@ -225,6 +279,8 @@ install() {
 	has npm || missing+=(npm)
 	has java || missing+=(default-jre-headless)
 	has mvn || missing+=(maven)
+	has jq || missing+=(jq)
+	python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
 	[ -e /usr/share/java/junit4.jar ] || missing+=(junit4)
 	has nginx || [ -x /usr/sbin/nginx ] || missing+=(nginx-light)
 	[ -d /usr/share/doc/postgresql-doc-15 ] ||
@@ -242,6 +298,7 @@ install() {
 	is_here pg_boss || install_npm "$pg_boss"
 	# shellcheck disable=SC2086 # packages are words
 	is_here spider_rs || install_npm $spider
+	install_pip
 	get_reference || true
 }
 
@@ -319,6 +376,25 @@ install_npm() {
 	    printf 'peers.sh: no %s\n' "$1" >&2
 }
 
+# shellcheck disable=SC2086 # packages are words
+install_pip() {
+	python3 -m venv "$python" && "$python/bin/pip" install -q $pip >&2 ||
+	    printf 'peers.sh: no packages of Python\n' >&2
+}
+
+get_sfm() {
+	local name commits=()
+	mkdir -p "$sfm"
+	for name in sfm-utils sfm-twitter-harvester; do
+		[ -d "$1/$name" ] || die "$1 has no $name"
+		rm -rf "${sfm:?}/$name"
+		cp -r "$1/$name" "$sfm/$name"
+		commits+=("$name $(origin_of "$1/$name")")
+	done
+	printf '%s, %s\n' "${commits[@]}" >"$sfm/from"
+	cat "$sfm/from"
+}
+
 case ${1:-} in
 install) install ;;
 reference) get_reference "${2:-}" ;;
@@ -328,11 +404,15 @@ queue) [ $# = 5 ] || die "usage: peers.sh queue NAME HOST DATABASE JOBS"
 	"$@" ;;
 page) [ $# = 4 ] || die "usage: peers.sh page NAME FILE RUNS"; "$@" ;;
 shop) [ $# = 5 ] || die "usage: peers.sh shop NAME URL N OUT"; "$@" ;;
+export) [ $# -ge 4 ] || die "usage: peers.sh export NAME OUT FILE..."
+	shift
+	export_tweets "$@" ;;
+sfm) [ $# = 2 ] || die "usage: peers.sh sfm FOLDER"; get_sfm "$2" ;;
 version) [ $# = 2 ] || die "version of what?"; version "$2" ;;
 run | begin | resume)
 	[ $# = 4 ] || die "usage: peers.sh $1 NAME URL OUT"
 	mkdir -p "$4"
 	"$1" "$2" "$3" "$4" ;;
-*) die "install, reference, names, has, version, run, begin, resume, queue," \
-    "page or shop?" ;;
+*) die "install, reference, sfm, names, has, version, run, begin, resume," \
+    "queue, page, shop or export?" ;;
 esac

@@ -163,26 +163,51 @@ is_escape(struct str s)
 	return true;
 }
 
+/* How many characters at the start of `s` are ASCII and stay what they are. */
+static size_t
+plain_characters(struct str s)
+{
+	size_t n = 0;
+
+	while (n < s.n && (unsigned char)s.p[n] - 1u < 0x7f && s.p[n] != '_')
+		n++;
+	return n;
+}
+
+/* The character at the start of `s`; its length. */
+static size_t
+put_character(struct buf *b, struct str s)
+{
+	struct str noncharacter = STR("\xef\xbf");
+	size_t n = MAX(text_utf8_length(s), (size_t)1);
+
+	if (s.p[0] == '\0')
+		buf_put_text(b, "_x0000_");
+	else if (is_escape(s))
+		buf_put_text(b, "_x005F_");
+	else if (n == 3 && str_starts(s, noncharacter) &&
+	    (unsigned char)s.p[2] >= 0xbe)
+		buf_put_text(b, (unsigned char)s.p[2] == 0xbe ? "_xFFFE_" :
+		    "_xFFFF_");
+	else
+		buf_put(b, s.p, n);
+	return n;
+}
+
 bool
 spreadsheet_put_text(struct buf *b, struct str s)
 {
-	struct str noncharacter = STR("\xef\xbf");
+	size_t left = SPREADSHEET_TEXT_MAX;
 
-	for (unsigned characters = 0; s.n > 0; characters++) {
-		size_t n = MAX(text_utf8_length(s), (size_t)1);
-		if (characters == SPREADSHEET_TEXT_MAX)
-			return true;
-		if (s.p[0] == '\0')
-			buf_put_text(b, "_x0000_");
-		else if (is_escape(s))
-			buf_put_text(b, "_x005F_");
-		else if (n == 3 && str_starts(s, noncharacter) &&
-		    (unsigned char)s.p[2] >= 0xbe)
-			buf_put_text(b, (unsigned char)s.p[2] == 0xbe ?
-			    "_xFFFE_" : "_xFFFF_");
-		else
-			buf_put(b, s.p, n);
+	while (s.n > 0 && left > 0) {
+		size_t n = MIN(plain_characters(s), left);
+		buf_put(b, s.p, n);
+		left -= n;
 		s = str_from(s, n);
+		if (s.n == 0 || left == 0)
+			break;
+		s = str_from(s, put_character(b, s));
+		left--;
 	}
-	return false;
+	return s.n > 0;
 }

@@ -53,8 +53,7 @@ static bool
 read_value(struct str s, yyjson_read_flag more, struct arena *a,
     struct item_json *out, yyjson_read_err *fault)
 {
-	yyjson_read_flag flags = YYJSON_READ_STOP_WHEN_DONE |
-	    YYJSON_READ_BIGNUM_AS_RAW | more;
+	yyjson_read_flag flags = YYJSON_READ_BIGNUM_AS_RAW | more;
 	yyjson_alc memory = memory_for(s, flags, a);
 	yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)s.p, s.n,
 	    flags, &memory, fault);
@@ -64,6 +63,21 @@ read_value(struct str s, yyjson_read_flag more, struct arena *a,
 	out->root = yyjson_doc_get_root(doc);
 	out->used = yyjson_doc_get_read_size(doc);
 	return true;
+}
+
+/*
+ * Most texts are one value.  yyjson takes memory for all of such a text at
+ * once; where it is to stop at the value's end, it begins with little and moves
+ * the values again and again.
+ */
+static bool
+read_first_value(struct str s, struct arena *a, struct item_json *out,
+    yyjson_read_err *fault)
+{
+	if (read_value(s, 0, a, out, fault))
+		return true;
+	return fault->code == YYJSON_READ_ERROR_UNEXPECTED_CONTENT &&
+	    read_value(s, YYJSON_READ_STOP_WHEN_DONE, a, out, fault);
 }
 
 /* The code unit of "\uXXXX" at the start of `s`; -1: no such escape. */
@@ -132,18 +146,75 @@ item_json_parse(struct str text, struct arena *a, struct item_json *out,
 	FREED(buf_free) struct buf b = BUF_INIT;
 
 	*out = (struct item_json){ .root = NULL };
-	if (read_value(text, 0, a, out, &fault))
+	if (read_first_value(text, a, out, &fault))
 		return OK;
 	if (fault.code == YYJSON_READ_ERROR_INVALID_STRING) {
 		repair_text(text, &b, &out->repaired);
-		if (read_value(buf_str(&b), YYJSON_READ_ALLOW_INVALID_UNICODE,
-		    a, out, &again)) {
+		if (read_value(buf_str(&b), YYJSON_READ_STOP_WHEN_DONE |
+		    YYJSON_READ_ALLOW_INVALID_UNICODE, a, out, &again)) {
 			/* The rest of a repaired text is not read. */
 			out->used = text.n;
 			return OK;
 		}
 	}
 	return why(w, ERR_INPUT, "at %zu: %s", fault.pos, fault.msg);
+}
+
+/* --- several values ----------------------------------------------------- */
+
+struct item_json_values
+item_json_values_of(struct str text, struct arena *a)
+{
+	return (struct item_json_values){ .rest = str_trim(text),
+		.first = a };
+}
+
+void
+item_json_values_free(struct item_json_values *v)
+{
+	arena_free(&v->kept);
+	arena_free(&v->value);
+	v->copy = NULL;
+}
+
+/* yyjson writes into what it reads in place, up to the byte behind a value. */
+static bool
+read_in_place(struct item_json_values *v, struct item_json *out)
+{
+	yyjson_read_err fault;
+
+	if (v->copy == NULL) {
+		v->copy = arena_bytes(&v->kept, v->rest.n +
+		    YYJSON_PADDING_SIZE);
+		memcpy(v->copy, v->rest.p, v->rest.n);
+		memset(v->copy + v->rest.n, 0, YYJSON_PADDING_SIZE);
+	}
+	v->copy[0] = v->rest.p[0];
+	*out = (struct item_json){ .root = NULL };
+	return read_value((struct str){ v->copy, v->rest.n },
+	    YYJSON_READ_STOP_WHEN_DONE | YYJSON_READ_INSITU, &v->value, out,
+	    &fault);
+}
+
+enum err
+item_json_next(struct item_json_values *v, struct item_json *out,
+    struct why *w)
+{
+	struct str text = v->rest;
+	enum err e = OK;
+
+	arena_reset(&v->value);
+	if (v->first != NULL)
+		e = item_json_parse(text, v->first, out, w);
+	else if (!read_in_place(v, out))
+		e = item_json_parse(text, &v->value, out, w);
+	if (e != OK)
+		return e;
+	v->first = NULL;
+	v->rest = str_trim(str_from(text, out->used));
+	if (v->copy != NULL)
+		v->copy += text.n - v->rest.n;
+	return OK;
 }
 
 /* --- texts -------------------------------------------------------------- */
@@ -224,21 +295,71 @@ put_escaped(struct buf *b, struct str s)
 	return n;
 }
 
+/* This byte, eight times. */
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Not zero: one of the eight bytes is. */
+static uint64_t
+zero_bytes(uint64_t x)
+{
+	return (x - EACH(1)) & ~x & EACH(0x80);
+}
+
+/* All eight bytes at `p` stand for themselves. */
+static bool
+are_plain(const char *p)
+{
+	uint64_t x;
+
+	memcpy(&x, p, sizeof(x));
+	/* Not ASCII, below a blank, or one of three characters. */
+	return (((x | (x - EACH(' '))) & EACH(0x80)) |
+	    zero_bytes(x ^ EACH('"')) | zero_bytes(x ^ EACH('\\')) |
+	    zero_bytes(x ^ EACH(0x7f))) == 0;
+}
+
+/* How many bytes of `s` stand for themselves, from its start. */
+static size_t
+plain_bytes(struct str s)
+{
+	size_t n = 0;
+
+	while (s.n - n >= 8 && are_plain(s.p + n))
+		n += 8;
+	/* The last eight again: those before are plain. */
+	if (s.n >= 8 && s.n - n < 8 && are_plain(s.p + s.n - 8))
+		return s.n;
+	while (n < s.n && escape_of((unsigned char)s.p[n]) == PLAIN)
+		n++;
+	return n;
+}
+
+/* Characters of a text, of which the first is no plain one. */
+static void
+put_characters(struct buf *b, struct str s)
+{
+	while (s.n > 0) {
+		s = str_from(s, put_escaped(b, s));
+		size_t n = plain_bytes(s);
+		buf_put(b, s.p, n);
+		s = str_from(s, n);
+	}
+}
+
 void
 item_json_put_text(struct buf *b, struct str s)
 {
-	size_t at = 0;
+	size_t n = plain_bytes(s);
+	char *p = buf_grow(b, n + 2);
 
-	buf_reserve(b, s.n + 2);
-	buf_put_char(b, '"');
-	while (at < s.n) {
-		size_t from = at;
-		while (at < s.n && escape_of((unsigned char)s.p[at]) == PLAIN)
-			at++;
-		buf_put(b, s.p + from, at - from);
-		if (at < s.n)
-			at += put_escaped(b, str_from(s, at));
-	}
+	p[0] = '"';
+	if (n > 0)
+		memcpy(p + 1, s.p, n);
+	p[n + 1] = '"';
+	if (n == s.n)
+		return;
+	b->n--;
+	put_characters(b, str_from(s, n));
 	buf_put_char(b, '"');
 }
 
@@ -366,6 +487,15 @@ item_json_put_number(struct buf *b, yyjson_val *v)
 
 /* --- values ------------------------------------------------------------- */
 
+static void
+put_two(struct buf *b, char first, char second)
+{
+	char *p = buf_grow(b, 2);
+
+	p[0] = first;
+	p[1] = second;
+}
+
 static void put_value(struct buf *, yyjson_val *, int depth);
 
 static void
@@ -376,7 +506,7 @@ put_list(struct buf *b, yyjson_val *list, int depth)
 	buf_put_char(b, '[');
 	for (size_t i = 0; yyjson_arr_iter_has_next(&it); i++) {
 		if (i > 0)
-			buf_put_text(b, ", ");
+			put_two(b, ',', ' ');
 		put_value(b, yyjson_arr_iter_next(&it), depth);
 	}
 	buf_put_char(b, ']');
@@ -391,10 +521,10 @@ put_object(struct buf *b, yyjson_val *object, int depth)
 	buf_put_char(b, '{');
 	for (size_t i = 0; (key = yyjson_obj_iter_next(&it)) != NULL; i++) {
 		if (i > 0)
-			buf_put_text(b, ", ");
+			put_two(b, ',', ' ');
 		item_json_put_text(b, (struct str){ yyjson_get_str(key),
 		    yyjson_get_len(key) });
-		buf_put_text(b, ": ");
+		put_two(b, ':', ' ');
 		put_value(b, yyjson_obj_iter_get_val(key), depth);
 	}
 	buf_put_char(b, '}');

@@ -31,6 +31,26 @@ struct item_json {
  */
 MUST_USE enum err item_json_parse(struct str text, struct arena *,
     struct item_json *, struct why *);
+/*
+ * The values of a text that has one behind the other:
+ *
+ *     item_json_values_of() ─► while rest.n > 0: item_json_next()
+ *
+ * Memory: the first value is in the arena that is given; each of the others
+ * lives until the next one is read, so that they take no more than the longest.
+ */
+struct item_json_values {
+	struct str rest;          /* not read yet, without space around it */
+	struct arena *first;      /* NULL: the first value was read */
+	char *copy;               /* of `rest`, from the second value on */
+	struct arena kept, value;
+};
+struct item_json_values item_json_values_of(struct str text, struct arena *);
+void item_json_values_free(struct item_json_values *);
+/* Errors: as item_json_parse(); nothing more can be read then. */
+MUST_USE enum err item_json_next(struct item_json_values *,
+    struct item_json *, struct why *);
+
 /* An allocator that takes from an arena and gives nothing back. */
 yyjson_alc item_json_arena(struct arena *);
 

@@ -128,6 +128,79 @@ one_value_at_a_time(void **state)
 	arena_free(&a);
 }
 
+/* The same by the reader of such texts, whose values are written at once. */
+static void
+check_values(struct str text, const char *want)
+{
+	struct arena a = ARENA_INIT;
+	struct item_json_values v = item_json_values_of(text, &a);
+	struct buf b = BUF_INIT;
+	struct item_json j;
+	enum err e = OK;
+
+	while (e == OK && v.rest.n > 0) {
+		e = item_json_next(&v, &j, NULL);
+		if (e == OK)
+			item_json_put(&b, j.root);
+		buf_put_char(&b, e == OK ? ';' : '!');
+	}
+	assert_string_equal(buf_text(&b), want);
+	buf_free(&b);
+	item_json_values_free(&v);
+	arena_free(&a);
+}
+
+static void
+values_follow_one_another(void **state)
+{
+	(void)state;
+	check_values(STR(" \r\n"), "");
+	check_values(STR(" {\"a\":\"\\u00e9\"}\n"),
+	    "{\"a\": \"\\u00e9\"};");
+	check_values(STR("1 {\"a\":\"b\\nc\"}\n[3,\"d\"]\t\"e\""),
+	    "1;{\"a\": \"b\\nc\"};[3, \"d\"];\"e\";");
+	check_values(STR("123456789012345678901[2]123456789012345678901\"f\""),
+	    "123456789012345678901;[2];123456789012345678901;\"f\";");
+	check_values(STR("1 2 } 4"), "1;2;!");
+	check_values(STR("1 2 [\"\xe9\"]"), "1;2;[\"\\ufffd\"];");
+	check_values(STR("[\"\\ud83d\"]"), "[\"\\ud83d\"];");
+	/* Behind what had to be repaired nothing is read. */
+	check_values(STR("1 [\"\xe9\"] 3"), "1;[\"\\ufffd\"];");
+}
+
+/* So many values are read, and what their reader took for it. */
+static size_t
+read_many(const char *values, size_t n, size_t want)
+{
+	struct arena a = ARENA_INIT;
+	struct buf b = BUF_INIT;
+	struct item_json j;
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++)
+		buf_put_text(&b, values);
+	struct item_json_values v = item_json_values_of(buf_str(&b), &a);
+	for (; v.rest.n > 0; found++)
+		assert_int_equal(item_json_next(&v, &j, NULL), OK);
+	assert_int_equal(found, want);
+	size_t total = v.value.total;
+	assert_true(a.total + v.kept.total + total <= 64 * b.n);
+	buf_free(&b);
+	item_json_values_free(&v);
+	arena_free(&a);
+	return total;
+}
+
+static void
+many_values_are_not_copied_each_time(void **state)
+{
+	(void)state;
+	read_many("[7] ", 1 << 19, 1 << 19);
+	/* The parser ends a long number's text where the next value begins. */
+	assert_true(read_many("123456789012345678901[7]", 1 << 15, 1 << 16) <
+	    100000);
+}
+
 /* 8 million numbers take the memory that they need, and not twice that. */
 static void
 long_texts_take_no_more_than_they_need(void **state)
@@ -179,6 +252,8 @@ main(void)
 		cmocka_unit_test(other_bytes_are_replaced),
 		cmocka_unit_test(faults_are_named),
 		cmocka_unit_test(one_value_at_a_time),
+		cmocka_unit_test(values_follow_one_another),
+		cmocka_unit_test(many_values_are_not_copied_each_time),
 		cmocka_unit_test(long_texts_take_no_more_than_they_need),
 		cmocka_unit_test(depth_is_bounded),
 	};

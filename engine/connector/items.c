@@ -95,20 +95,35 @@ fill_item_date(struct row *r, const struct column *c, struct cell *cell)
 	cell->date = r->item->date;
 }
 
-yyjson_val *
-json_member(yyjson_val *object, const char *name)
+static yyjson_val *
+find_at(yyjson_val *v, struct str path)
 {
-	return yyjson_obj_get(object, name);
+	for (size_t from = 0, to; v != NULL && from <= path.n; from = to + 1) {
+		for (to = from; to < path.n && path.p[to] != '.';)
+			to++;
+		v = yyjson_obj_getn(v, path.p + from, to - from);
+	}
+	return v;
 }
 
 yyjson_val *
 json_at(yyjson_val *v, const char *path)
 {
-	struct str rest = str_of(path), name;
+	return find_at(v, str_of(path));
+}
 
-	while (v != NULL && str_split(&rest, '.', &name))
-		v = yyjson_obj_getn(v, name.p, name.n);
-	return v;
+yyjson_val *
+row_at(struct row *r, yyjson_val *root, const char *path)
+{
+	const char *dot = strrchr(path, '.');
+	struct row_parent *p = &r->parent;
+
+	if (dot == NULL)
+		return json_member(root, path);
+	struct str above = { path, (size_t)(dot - path) };
+	if (p->root != root || !str_eq(p->path, above))
+		*p = (struct row_parent){ root, above, find_at(root, above) };
+	return json_member(p->found, dot + 1);
 }
 
 bool

@@ -85,6 +85,13 @@ struct cell {
 	};
 };
 
+/* What row_at() found last: neighbours of a column are often there, too. */
+struct row_parent {
+	yyjson_val *root;
+	struct str path;
+	yyjson_val *found;
+};
+
 #define ROW_PARTS_MAX 8
 #define ROW_LACKS_MAX 8
 struct row {
@@ -92,6 +99,7 @@ struct row {
 	struct arena *arena;      /* for the texts that are made for cells */
 	struct buf *scratch;
 	yyjson_val *part[ROW_PARTS_MAX];   /* what its prepare() found */
+	struct row_parent parent;
 	/* Fields that every such item should have, and that this one lacks. */
 	const char *lacks[ROW_LACKS_MAX];
 	size_t lacks_n;
@@ -189,10 +197,19 @@ void cell_line(struct row *, yyjson_val *, bool drop_cr, struct cell *);
  */
 void fill_value_at(struct row *, const struct column *, struct cell *);
 void fill_item_date(struct row *, const struct column *, struct cell *);
-/* The member `name` of an object; NULL when `object` is none. */
-yyjson_val *json_member(yyjson_val *object, const char *name);
+/*
+ * The member `name` of an object; NULL when `object` is none.  Inline, so that
+ * the length of a name that is written out is known.
+ */
+static inline yyjson_val *
+json_member(yyjson_val *object, const char *name)
+{
+	return yyjson_obj_getn(object, name, strlen(name));
+}
 /* The value at "a.b.c"; NULL when it is not there. */
 yyjson_val *json_at(yyjson_val *, const char *path);
+/* The same in an object of the row. */
+yyjson_val *row_at(struct row *, yyjson_val *root, const char *path);
 /* Python's truth: not null, false, 0, "", [] or {}. */
 bool json_is_true(yyjson_val *);
 /* A text as it is, a number as its digits; empty for anything else. */

@@ -26,6 +26,32 @@ needs_quotes(struct str s, char separator)
 	return false;
 }
 
+/* Cells of JSON have many quotes: a call for each costs more than this. */
+static void
+put_doubled(struct str s, struct buf *out)
+{
+	buf_reserve(out, 2 * s.n);
+	char *p = out->p + out->n;
+	for (size_t i = 0; i < s.n; i++) {
+		*p = s.p[i];
+		p[1] = '"';
+		p += 1 + (s.p[i] == '"');
+	}
+	out->n = (size_t)(p - out->p);
+}
+
+static void
+put_doubled_utf8(struct str s, struct buf *out)
+{
+	while (s.n > 0) {
+		size_t n = str_find_char(s, '"');
+		item_json_put_utf8(out, str_cut(s, 0, n));
+		if (n < s.n)
+			buf_put_text(out, "\"\"");
+		s = str_from(s, n + 1);
+	}
+}
+
 static void
 put_text(struct str s, char separator, struct buf *out)
 {
@@ -34,13 +60,10 @@ put_text(struct str s, char separator, struct buf *out)
 		return;
 	}
 	buf_put_char(out, '"');
-	while (s.n > 0) {
-		size_t n = str_find_char(s, '"');
-		item_json_put_utf8(out, str_cut(s, 0, n));
-		if (n < s.n)
-			buf_put_text(out, "\"\"");
-		s = str_from(s, n + 1);
-	}
+	if (memchr(s.p, 0xed, s.n) != NULL)
+		put_doubled_utf8(s, out);
+	else
+		put_doubled(s, out);
 	buf_put_char(out, '"');
 }
 

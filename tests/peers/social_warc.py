@@ -10,10 +10,12 @@ RECENT = "https://api.twitter.com/2/tweets/search/recent?query=x"
 WEIBO = "https://api.weibo.com/2/statuses/friends_timeline.json"
 
 
-def record(uri, body, kind="response", content_type="application/json"):
-    """A gzip member with an answer, or with a resource's body."""
+def record(uri, body, kind="response", content_type="application/json",
+           more=""):
+    """A gzip member with an answer, or with a resource's body; `more`: lines of
+    the answer's head."""
     if kind == "response":
-        body = (f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n"
+        body = (f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n{more}"
                 f"Content-Length: {len(body)}\r\n\r\n").encode() + body
         content_type = "application/http;msgtype=response"
     head = (f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri}\r\n"
@@ -21,7 +23,7 @@ def record(uri, body, kind="response", content_type="application/json"):
             f"00000000-0000-0000-0000-{zlib.crc32(body):012}>\r\n"
             f"Content-Type: {content_type}\r\n"
             f"Content-Length: {len(body)}\r\n\r\n")
-    return gzip.compress(head.encode() + body + b"\r\n\r\n", 1)
+    return gzip.compress(head.encode() + body + b"\r\n\r\n", 1, mtime=0)
 
 
 def write(path, records):

@@ -73,7 +73,7 @@ fill_user_line(struct row *r, const struct column *c, struct cell *cell)
 static void
 fill_source(struct row *r, const struct column *c, struct cell *cell)
 {
-	cell_value(cell, json_at(retweeted_or_quoted(r), c->at));
+	cell_value(cell, row_at(r, retweeted_or_quoted(r), c->at));
 }
 
 /* --- made of several ---------------------------------------------------- */

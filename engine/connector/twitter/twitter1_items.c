@@ -90,16 +90,15 @@ static enum err
 each_rest(const struct connector_items *of, const struct item_text *t,
     struct arena *a, item_fn *fn, void *arg, struct why *w)
 {
-	struct str rest = str_trim(t->text);
+	FREED(item_json_values_free) struct item_json_values v =
+	    item_json_values_of(t->text, a);
 	struct item_json j;
 	enum err e = OK;
 
-	while (e == OK && rest.n > 0) {
-		e = item_json_parse(rest, a, &j, w);
+	while (e == OK && v.rest.n > 0) {
+		e = item_json_next(&v, &j, w);
 		if (e == OK)
 			e = give_list(of, t, &j, a, fn, arg, w);
-		if (e == OK)
-			rest = str_trim(str_from(rest, j.used));
 	}
 	return e;
 }

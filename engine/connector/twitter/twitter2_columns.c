@@ -73,7 +73,7 @@ fill_any(struct row *r, yyjson_val *v, struct cell *cell)
 static void
 fill_place(struct row *r, const struct column *c, struct cell *cell)
 {
-	fill_any(r, json_at(r->part[TWEET], c->at), cell);
+	fill_any(r, row_at(r, r->part[TWEET], c->at), cell);
 }
 
 static void
@@ -84,18 +84,18 @@ fill_date(struct row *r, const struct column *c, struct cell *cell)
 	fill_place(r, c, cell);
 }
 
-/* The first part of "public_metrics.like_count" is what a retweet takes from
- * the original, if that has it. */
+/*
+ * The first part of "public_metrics.like_count" is what a retweet takes from
+ * the original, if that has it.
+ */
 static yyjson_val *
 merged_value(struct row *r, const char *at)
 {
-	struct str rest = str_of(at), first;
 	yyjson_val *t = r->part[RETWEETED];
 
-	(void)str_split(&rest, '.', &first);
-	if (t == NULL || yyjson_obj_getn(t, first.p, first.n) == NULL)
+	if (yyjson_obj_getn(t, at, strcspn(at, ".")) == NULL)
 		t = r->part[TWEET];
-	return json_at(t, at);
+	return row_at(r, t, at);
 }
 
 static void
@@ -172,7 +172,7 @@ fill_tweet_entities(struct row *r, const struct column *c, struct cell *cell)
 static void
 fill_author_entities(struct row *r, const struct column *c, struct cell *cell)
 {
-	fill_entities(r, json_at(r->part[AUTHOR], c->at), entity_kind(c->at),
+	fill_entities(r, row_at(r, r->part[AUTHOR], c->at), entity_kind(c->at),
 	    cell);
 }
 
@@ -181,21 +181,21 @@ fill_author_entities(struct row *r, const struct column *c, struct cell *cell)
 static void
 fill_author(struct row *r, const struct column *c, struct cell *cell)
 {
-	fill_any(r, json_at(r->part[AUTHOR], c->at), cell);
+	fill_any(r, row_at(r, r->part[AUTHOR], c->at), cell);
 }
 
 /* Expanded addresses; no medium is among them. */
 static void
 fill_profile_urls(struct row *r, const struct column *c, struct cell *cell)
 {
-	fill_entities(r, json_at(r->part[AUTHOR], c->at), 'u', cell);
+	fill_entities(r, row_at(r, r->part[AUTHOR], c->at), 'u', cell);
 }
 
 /* The last of them takes the place of the short one. */
 static void
 fill_profile_url(struct row *r, const struct column *c, struct cell *cell)
 {
-	yyjson_val *last = yyjson_arr_get_last(json_at(r->part[AUTHOR],
+	yyjson_val *last = yyjson_arr_get_last(row_at(r, r->part[AUTHOR],
 	    c->at));
 
 	fill_any(r, last != NULL ? link_of(last) : json_member(
@@ -222,19 +222,19 @@ fill_reference(struct row *r, const struct column *c, struct cell *cell)
 static void
 fill_replied(struct row *r, const struct column *c, struct cell *cell)
 {
-	fill_any(r, json_at(r->part[REPLIED], c->at), cell);
+	fill_any(r, row_at(r, r->part[REPLIED], c->at), cell);
 }
 
 static void
 fill_retweeted(struct row *r, const struct column *c, struct cell *cell)
 {
-	fill_any(r, json_at(r->part[RETWEETED], c->at), cell);
+	fill_any(r, row_at(r, r->part[RETWEETED], c->at), cell);
 }
 
 static void
 fill_quoted(struct row *r, const struct column *c, struct cell *cell)
 {
-	fill_any(r, json_at(r->part[QUOTED], c->at), cell);
+	fill_any(r, row_at(r, r->part[QUOTED], c->at), cell);
 }
 
 /* What no answer has: twarc notes there how it got a tweet. */

@@ -10,8 +10,8 @@
  * What is not included is an empty object there.
  *
  * Thread: one.  Limits: a tweet grows to about TWITTER2_TWEET_BYTES_MAX, all
- * of a page to TWITTER2_PAGE_BYTES_MAX; beyond, what is included counts as not
- * included.
+ * of a page to TWITTER2_PAGE_BYTES_MAX, texts included; beyond, what is
+ * included counts as not included.
  */
 #ifndef ENGINE_CONNECTOR_TWITTER_TWITTER2_FLATTEN_H
 #define ENGINE_CONNECTOR_TWITTER_TWITTER2_FLATTEN_H
@@ -27,8 +27,10 @@ struct twitter2_page;
 /* `response` has `data`, and perhaps `includes`.  Memory: the arena. */
 struct twitter2_page *twitter2_page_new(yyjson_val *response, struct arena *);
 void twitter2_page_free(struct twitter2_page **);
-/* Append the tweet, one of `data`, as JSON. */
-void twitter2_flatten(struct twitter2_page *, yyjson_val *tweet,
-    struct buf *out);
+/*
+ * The flattened tweet of one of `data`.  Memory: the page's, until the next
+ * call; its texts are those of the response.
+ */
+yyjson_val *twitter2_flatten(struct twitter2_page *, yyjson_val *tweet);
 
 #endif

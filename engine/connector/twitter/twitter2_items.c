@@ -80,20 +80,6 @@ give_tweet(const struct connector_items *of, yyjson_val *tweet, bool repaired,
 	return fn(arg, &i, w);
 }
 
-/* Each tweet has an arena of its own: it may be much longer than its page. */
-static enum err
-give_flattened(const struct connector_items *of, struct twitter2_page *p,
-    yyjson_val *tweet, bool repaired, item_fn *fn, void *arg, struct why *w)
-{
-	FREED(arena_free) struct arena a = ARENA_INIT;
-	FREED(buf_free) struct buf text = BUF_INIT;
-	struct item_json j;
-
-	twitter2_flatten(p, tweet, &text);
-	enum err e = item_json_parse(buf_str(&text), &a, &j, w);
-	return e == OK ? give_tweet(of, j.root, repaired, &a, fn, arg, w) : e;
-}
-
 static bool
 is_tweet(const struct connector_items *of, yyjson_val *v)
 {
@@ -111,11 +97,12 @@ give_page(const struct connector_items *of, const struct item_json *j,
 	enum err e = OK;
 
 	if (yyjson_is_obj(data) && is_tweet(of, data))
-		e = give_flattened(of, p, data, j->repaired, fn, arg, w);
+		e = give_tweet(of, twitter2_flatten(p, data), j->repaired, a,
+		    fn, arg, w);
 	yyjson_arr_foreach(data, i, n, tweet) {
 		if (e == OK && is_tweet(of, tweet))
-			e = give_flattened(of, p, tweet, j->repaired &&
-			    i == 0, fn, arg, w);
+			e = give_tweet(of, twitter2_flatten(p, tweet),
+			    j->repaired && i == 0, a, fn, arg, w);
 	}
 	twitter2_page_free(&p);
 	return e;
@@ -139,16 +126,15 @@ static enum err
 each(const struct connector_items *of, const struct item_text *t,
     struct arena *a, item_fn *fn, void *arg, struct why *w)
 {
-	struct str rest = str_trim(t->text);
+	FREED(item_json_values_free) struct item_json_values v =
+	    item_json_values_of(t->text, a);
 	struct item_json j;
 	enum err e = OK;
 
-	while (e == OK && rest.n > 0) {
-		e = item_json_parse(rest, a, &j, w);
+	while (e == OK && v.rest.n > 0) {
+		e = item_json_next(&v, &j, w);
 		if (e == OK)
 			e = give_answer(of, &j, a, fn, arg, w);
-		if (e == OK)
-			rest = str_trim(str_from(rest, j.used));
 	}
 	return e;
 }
