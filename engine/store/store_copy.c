@@ -10,7 +10,12 @@
 	" unit, timing, name_template, start_at, next_at, runs, last_crawl"
 #define HARVEST_COLUMNS "number, id, type, path, state, accepted, started," \
 	" ended, captures, outcome, merged, message, sealed, saved, totals"
-#define WARC_COLUMNS "harvest, name, warc_id, sha1, bytes, created, placed"
+#define WARC_COLUMNS "harvest, name, warc_id, sha1, bytes, created, placed," \
+	" announced"
+#define ORDER_COLUMNS "harvest, routing_key, received, told, tokens_told," \
+	" uids_told"
+#define MESSAGE_COLUMNS "number, harvest, message_id, routing_key, created," \
+	" bytes, body"
 #define TOKEN_COLUMNS "id, name, scopes, hash, created, used"
 
 struct copied_table {
@@ -44,8 +49,19 @@ static const struct copied_table tables[] = {
 	    offsetof(struct store_copied, harvests) },
 	{ "harvest_warc", "SELECT " WARC_COLUMNS " FROM harvest_warc",
 	    "INSERT INTO harvest_warc (" WARC_COLUMNS ")"
-	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", "TTTTNNN", false, NULL,
+	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", "TTTTNNNN", false, NULL,
 	    offsetof(struct store_copied, warcs) },
+	{ "harvest_order", "SELECT " ORDER_COLUMNS " FROM harvest_order",
+	    "INSERT INTO harvest_order (" ORDER_COLUMNS ", node)"
+	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", "TTNTNN", true, NULL,
+	    offsetof(struct store_copied, orders) },
+	{ "harvest_stop", "SELECT harvest, stopped FROM harvest_stop",
+	    "INSERT INTO harvest_stop (harvest, stopped) VALUES (?1, ?2)",
+	    "TN", false, NULL, offsetof(struct store_copied, stops) },
+	{ "outbox", "SELECT " MESSAGE_COLUMNS " FROM outbox",
+	    "INSERT INTO outbox (" MESSAGE_COLUMNS ", node)"
+	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", "NTTTNNT", true,
+	    "number", offsetof(struct store_copied, messages) },
 };
 
 static void
@@ -156,7 +172,7 @@ enum err
 store_copy(struct store *from, struct store *to, struct store_copied *n,
     struct why *w)
 {
-	*n = (struct store_copied){ 0, 0, 0, 0, 0 };
+	*n = (struct store_copied){ .policies = 0 };
 	enum err e = database_begin_read(from->db, w);
 	if (e != OK)
 		return e;
