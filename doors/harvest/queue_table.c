@@ -64,20 +64,14 @@ queue_table_keys(const struct queue_row *row, struct arena *a, size_t *n)
 }
 
 const struct queue_row *
-queue_table_find(struct str start_key, struct str type)
+queue_table_find(struct str type)
 {
 	const struct connector *c = connector_find(type);
-	bool priority = str_ends(start_key, STR(PRIORITY));
-	const struct queue_row *plain = NULL;
 
-	for (size_t i = 0; c != NULL && i < ARRAY_LEN(rows); i++) {
-		if (!takes_connector(&rows[i], c))
-			continue;
-		if (rows[i].priority == priority)
+	for (size_t i = 0; c != NULL && i < ARRAY_LEN(rows); i++)
+		if (!rows[i].priority && takes_connector(&rows[i], c))
 			return &rows[i];
-		plain = &rows[i];
-	}
-	return plain;
+	return NULL;
 }
 
 struct str

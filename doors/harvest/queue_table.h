@@ -33,12 +33,8 @@ const struct queue_row *queue_table_at(size_t i);
  */
 const struct str *queue_table_keys(const struct queue_row *, struct arena *a,
     size_t *n);
-/*
- * Which row a start message with this key and type belongs to: after a restart
- * a harvest takes a slot of its queue again.  NULL: of none.
- */
-const struct queue_row *queue_table_find(struct str start_key,
-    struct str type);
+/* The queue without priority by which a type is harvested; NULL: none. */
+const struct queue_row *queue_table_find(struct str type);
 
 /*
  * The key of a status: the start key with its second word replaced.  A start

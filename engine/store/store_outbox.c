@@ -94,7 +94,7 @@ store_order_get(struct store *st, struct str harvest, struct arena *a,
     struct store_order *o, struct why *w)
 {
 	struct query *q = database_query(st->db, "SELECT harvest, routing_key,"
-	    " received, told, tokens_told, uids_told FROM harvest_order"
+	    " received, told, tokens_told, uids_told, node FROM harvest_order"
 	    " WHERE harvest = ?1");
 	bool found = false;
 
@@ -108,6 +108,8 @@ store_order_get(struct store *st, struct str harvest, struct arena *a,
 			.told = arena_copy(a, query_get_str(q, 3)),
 			.tokens_told = (uint64_t)query_get_i64(q, 4),
 			.uids_told = (uint64_t)query_get_i64(q, 5),
+			.here = str_eq(query_get_str(q, 6),
+			    store_text(st->node)),
 		};
 	}
 	enum err e = query_end(&q, w);

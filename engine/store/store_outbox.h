@@ -36,6 +36,7 @@ struct store_order {
 	 * many entries of the harvest's maps. */
 	struct str told;
 	uint64_t tokens_told, uids_told;
+	bool here;                   /* this daemon has accepted it */
 };
 
 /*

@@ -204,6 +204,7 @@ an_order(void **state)
 	assert_text(o.told, "running");
 	assert_int_equal(o.tokens_told, 3);
 	assert_int_equal(o.uids_told, 4);
+	assert_true(o.here);
 	o.told = STR("completed failure");
 	assert_int_equal(store_order_told(store, &o, NULL), OK);
 	assert_int_equal(store_order_open(store, &arena, &ids, &n, NULL), OK);
@@ -322,6 +323,7 @@ each_daemon_has_its_own(void **state)
 {
 	const struct store_options there = { .node = "there" };
 	struct store_message m;
+	struct store_order o;
 	struct store *other;
 	struct str *ids;
 	size_t n;
@@ -342,6 +344,9 @@ each_daemon_has_its_own(void **state)
 	assert_int_equal(m.number, 0);
 	assert_int_equal(store_order_open(other, &arena, &ids, &n, NULL), OK);
 	assert_int_equal(n, 0);
+	assert_int_equal(store_order_get(other, STR("x"), &arena, &o, NULL),
+	    OK);
+	assert_false(o.here);
 	store_close(&other);
 }
 
