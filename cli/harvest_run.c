@@ -197,7 +197,7 @@ static enum err
 check_words(struct cli *c, struct why *w)
 {
 	static const char *const others[] = { "seed", "uid", "stdin", "option",
-	    "credentials-file", "message" };
+	    "credentials-file", "credential", "message" };
 
 	if (!cli_given(c, "resume"))
 		return OK;
@@ -308,6 +308,8 @@ put_summary_json(struct harvest_run *r, const struct harvest_view *v)
 	json_u64(b, "bytes", v->warc_bytes);
 	json_u64(b, "warcs_waiting", v->warcs_waiting);
 	json_str(b, "path", v->path);
+	if (v->trouble[0] != '\0')
+		json_str(b, "trouble", str_of(v->trouble));
 	json_array(b, "notes");
 	while (harvest_next_note(r->harvests, v->id, &at, &n)) {
 		json_object(b, NULL);
@@ -336,8 +338,9 @@ put_summary(struct harvest_run *r, const struct harvest_view *v)
 	    (unsigned long long)v->warc_bytes, STR_FMT(v->path));
 	if (v->warcs_waiting > 0)
 		buf_printf(b, "WARC files that could not be brought there: "
-		    "%llu: %s\n", (unsigned long long)v->warcs_waiting,
-		    v->trouble);
+		    "%llu\n", (unsigned long long)v->warcs_waiting);
+	if (v->trouble[0] != '\0')
+		buf_printf(b, "error: %s\n", v->trouble);
 	while (harvest_next_note(r->harvests, v->id, &at, &n)) {
 		buf_printf(b, "%s: %.*s", n.level, STR_FMT(n.code));
 		if (n.seed.n > 0)

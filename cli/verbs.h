@@ -49,6 +49,11 @@
 	VERBS_REALTIME(X)                                                    \
 	X(harvest_types)                                                     \
 	X(harvest_run)                                                       \
+	X(harvest_list)                                                      \
+	X(harvest_show)                                                      \
+	X(credential_put)                                                    \
+	X(credential_list)                                                   \
+	X(credential_delete)                                                 \
 	X(status)                                                            \
 	X(backup)                                                            \
 	X(archive_ls)                                                        \

@@ -45,7 +45,8 @@ struct harvest_view {
 	const char *label;           /* of the items */
 	const char *waits_for;       /* "the rate limit"; NULL: for nothing */
 	int64_t waits_ms;
-	const char *trouble;         /* why files cannot be brought away; "" */
+	const char *trouble;         /* of its path, why files wait or it
+	                              * cannot go on; "" */
 };
 
 struct harvests_options {

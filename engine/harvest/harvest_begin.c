@@ -220,11 +220,14 @@ add_row(struct store_job *j, struct store *st)
 	(void)!store_end(st, e, &h->why);
 }
 
+/* Its place is away, or its state is damaged: it stays as it is. */
 static void
-use_state(struct harvest *h)
+leave_for_later(struct harvest *h)
 {
-	h->text.order.state = h->state;
-	h->text.order.state_n = h->state_n;
+	h->aim = AIM_PAUSE;
+	h->delivery.failing = true;
+	h->delivery.why = h->why;
+	harvest_delivered(h);
 }
 
 static void
@@ -233,9 +236,10 @@ prepared(struct mail *m)
 	struct harvest *h = CONTAINER(CONTAINER(m, struct job, mail),
 	    struct harvest, job);
 
-	use_state(h);
+	h->text.order.state = h->state;
+	h->text.order.state_n = h->state_n;
 	if (h->continued && h->why.err != OK) {
-		fail_to_run(h, code_of_path(h->why.err), &h->why);
+		leave_for_later(h);
 	} else if (h->why.err != OK) {
 		answer(h, code_of_path(h->why.err), &h->why);
 	} else if (!h->continued) {

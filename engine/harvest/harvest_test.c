@@ -399,6 +399,44 @@ paused_and_resumed(void **state)
 	close_rig();
 }
 
+/* Files of the place that somebody has damaged: the harvest stays as it is. */
+static void
+resumed_later(void **state)
+{
+	const char *path;
+	uint64_t n = 3;
+
+	(void)state;
+	open_rig();
+	rig_start(&rig);
+	atomic_store(&slow_ms, 20);
+	begin(MESSAGE("{}"));
+	rig_until(&rig, has_answers, &n);
+	harvest_pause(harvests, id);
+	ends_as(STORE_HARVEST_PAUSED);
+	stop_rig();
+	path = arena_printf(&arena, "%s/state.json", place()).p;
+	assert_int_equal(file_store(path, STR("{"), NULL), OK);
+	for (int i = 0; i < 2; i++) {
+		ended = false;
+		rig_start(&rig);
+		harvest_resume(harvests, id);
+		ends_as(STORE_HARVEST_PAUSED);
+		assert_non_null(strstr(last.trouble, "state.json"));
+		stop_rig();
+	}
+	assert_int_equal(file_store(path, STR("{}"), NULL), OK);
+	ended = false;
+	rig_start(&rig);
+	harvest_resume(harvests, id);
+	ends_as(STORE_HARVEST_SUCCEEDED);
+	assert_int_equal(last.items, 200);
+	assert_int_equal(rig_requests(&rig, NULL), ANSWERS);
+	has_captures(ANSWERS);
+	has_state("200");
+	close_rig();
+}
+
 static void
 stopped(void **state)
 {
@@ -582,6 +620,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_and_incremental),
 		cmocka_unit_test(paused_and_resumed),
+		cmocka_unit_test(resumed_later),
 		cmocka_unit_test(stopped),
 		cmocka_unit_test(a_failing_server_is_asked_again),
 		cmocka_unit_test(a_place_that_is_away),

@@ -51,6 +51,10 @@ static const struct copied_table tables[] = {
 	    "INSERT INTO harvest_warc (" WARC_COLUMNS ")"
 	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", "TTTTNNNN", false, NULL,
 	    offsetof(struct store_copied, warcs) },
+	{ "credential", "SELECT name, sealed, changed FROM credential",
+	    "INSERT INTO credential (name, sealed, changed)"
+	    " VALUES (?1, ?2, ?3)", "TBN", false, NULL,
+	    offsetof(struct store_copied, credentials) },
 	{ "harvest_order", "SELECT " ORDER_COLUMNS " FROM harvest_order",
 	    "INSERT INTO harvest_order (" ORDER_COLUMNS ", node)"
 	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", "TTNTNN", true, NULL,
@@ -139,17 +143,18 @@ check_empty(struct store *to, struct why *w)
 {
 	struct query *q = database_query(to->db, "SELECT"
 	    " (SELECT count(*) FROM policy), (SELECT count(*) FROM schedule),"
-	    " (SELECT count(*) FROM token), (SELECT count(*) FROM harvest)");
-	long long n[4] = { 0 };
+	    " (SELECT count(*) FROM token), (SELECT count(*) FROM harvest),"
+	    " (SELECT count(*) FROM credential)");
+	long long n[5] = { 0 };
 
 	if (query_step(q))
-		for (int i = 0; i < 4; i++)
+		for (int i = 0; i < 5; i++)
 			n[i] = (long long)query_get_i64(q, i);
 	enum err e = query_end(&q, w);
-	if (e == OK && n[0] + n[1] + n[2] + n[3] > 0)
+	if (e == OK && n[0] + n[1] + n[2] + n[3] + n[4] > 0)
 		e = why(w, ERR_EXISTS, "the target is not empty: it has %lld "
-		    "policies, %lld schedules, %lld tokens and %lld harvests",
-		    n[0], n[1], n[2], n[3]);
+		    "policies, %lld schedules, %lld tokens, %lld harvests and "
+		    "%lld credentials", n[0], n[1], n[2], n[3], n[4]);
 	return e;
 }
 

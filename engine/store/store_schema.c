@@ -150,6 +150,15 @@ static const struct sql steps[] = {
 	"  placed BIGINT NOT NULL,"
 	"  PRIMARY KEY (harvest, name));" },
 
+	{ "CREATE TABLE credential ("
+	"  name TEXT PRIMARY KEY,"
+	"  sealed BLOB NOT NULL,"
+	"  changed INTEGER NOT NULL) STRICT;",
+
+	"CREATE TABLE credential ("
+	"  name TEXT COLLATE \"C\" PRIMARY KEY,"
+	"  sealed BYTEA NOT NULL,"
+	"  changed BIGINT NOT NULL);" },
 	/* The AMQP door of harvests; see store_outbox.h. */
 	{ "ALTER TABLE harvest_warc"
 	"  ADD COLUMN announced INTEGER NOT NULL DEFAULT 0;"

@@ -442,6 +442,7 @@ older_store(void **state)
 		{ "DROP TABLE token", NULL },
 		{ "DROP TABLE harvest_warc", NULL },
 		{ "DROP TABLE harvest", NULL },
+		{ "DROP TABLE credential", NULL },
 		{ "DROP TABLE harvest_order", NULL },
 		{ "DROP TABLE harvest_stop", NULL },
 		{ "DROP TABLE harvest_crash", NULL },

@@ -6,6 +6,7 @@ import collections
 import csv
 import glob
 import gzip
+import hashlib
 import re
 import signal
 import urllib.parse
@@ -122,6 +123,23 @@ same("incremental: all posts, each once", len({r["uri"] for r in ids(
 code, out, err = harvest("mastodon_account", "whole", *ACCOUNTS, "--option",
                          "incremental=true")
 same("nothing new: a success", (code, out["items"]), (0, 0))
+
+code, out, err = ours("harvest", "list", "--json", "--data", "data")
+same("they are listed", [h["state"] for h in json.loads(out)["harvests"]],
+     ["completed success"] * 3)
+first = json.loads(out)["harvests"][0]["id"]
+code, out, err = ours("harvest", "show", first, "--json", "--data", "data")
+shown = json.loads(out)
+same("one is shown: found", sum(c["n"] for c in shown["found"]["counts"]),
+     wanted)
+with open(warcs("whole")[0], "rb") as f:
+    digest = hashlib.sha1(f.read()).hexdigest()
+same("one is shown: its file", [(w["sha1"], w["placed"])
+                                for w in shown["warcs"]], [(digest, True)])
+code, out, err = ours("harvest", "show", first, "--data", "data")
+check("... as text", code == 0 and "uid_suspended" in out, out)
+code, out, err = ours("harvest", "list", "--open", "--data", "data")
+check("none is open", "There is no harvest" in out, out)
 
 # ---- A hashtag, and a limit ---------------------------------------------------------
 
@@ -332,6 +350,27 @@ code, out, err = harvest(None, "secret/killed", "--resume",
                          host="private.example", data="secret/data")
 check("the token survives a crash, sealed", code == 0 and out["items"] > 0,
       (code, out, err))
+
+code, out, err = ours("credential", "put", "private", keys, "--data",
+                      "secret/data")
+same("a credential is kept by a name", (code, out, err), (0, "", ""))
+code, out, err = ours("credential", "list", "--data", "secret/data")
+check("... and listed without what is in it", code == 0 and "private" in out
+      and token not in out, out)
+code, out, err = run(program(), "harvest", "run", "mastodon_account",
+                     *words(None, "secret/named", "--seed", "ada",
+                            "--credential", "private",
+                            host="private.example", data="secret/data")[3:])
+check("a harvest takes it", code == 0 and json.loads(out)["items"] > 0, err)
+found = [(path, form[:4]) for path, text in contents() for form in forms(token)
+         if form in text]
+same("no file has the token", found, [])
+code, out, err = ours("credential", "delete", "private", "--data",
+                      "secret/data")
+same("it is deleted", code, 0)
+code, out, err = ours("credential", "delete", "private", "--data",
+                      "secret/data")
+same("... once", code, 66)
 
 # ---- Others' tools ------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ code "a store is copied" 0 "$A" store copy "$url" --data d1
 has "... whole" "copied: 1 policies, 1 schedules, 1 tokens" code.out
 has "... and to be set" "store.url = \"$url\"" code.out
 code "... not twice" 73 "$A" store copy "$url" --data d1
-has "... since something is there" "1 policies, 1 schedules and 1 tokens" \
+has "... since something is there" "1 policies, 1 schedules, 1 tokens, " \
 	code.err
 code "... not to anywhere" 64 "$A" store copy mysql://x --data d1
 code "tokens of the copy" 0 "$A" token list "${on[@]}" --data d2
@@ -31,7 +31,7 @@ has "... are listed" "ci" code.out
 has "... and its schedule" "2031-05-06T07:08:09Z      0  1 days" code.out
 check "... which made no directory" test ! -e d2/store.db
 code "back" 0 "$A" store copy sqlite:back "${on[@]}" --data d2 --json
-same "... whole" "$(cat code.out)" '{"policies":1,"schedules":1,"tokens":1}'
+same "... whole" "$(cat code.out)" '{"policies":1,"schedules":1,"tokens":1,"harvests":0,"credentials":0}'
 same "... tokens" "$("$A" token list --data back --json)" \
 	"$("$A" token list --data d1 --json)"
 
