@@ -396,6 +396,14 @@ check_options(const struct broker_options *o, struct broker_url *url,
 }
 
 enum err
+broker_check(const struct broker_options *o, struct why *w)
+{
+	struct broker_url url;
+
+	return check_options(o, &url, w);
+}
+
+enum err
 broker_open(const struct broker_options *o, struct broker **out,
     struct why *w)
 {

@@ -130,6 +130,11 @@ struct broker_options {
 };
 
 /*
+ * Judge the options without connecting, for a program's start.  Errors: those
+ * of broker_open().
+ */
+MUST_USE enum err broker_check(const struct broker_options *, struct why *);
+/*
  * Start connecting.  The options are copied.  Errors: CONFIG when the URL is
  * none, or has a password in it, or a name is too long; the field is named, and
  * the URL is not quoted.  All else comes as events.

@@ -124,6 +124,7 @@ assert_refused(const struct broker_options *o, const char *field)
 	assert_int_equal(broker_open(o, &b, &w), ERR_CONFIG);
 	assert_null(b);
 	assert_string_equal(w.field, field);
+	assert_int_equal(broker_check(o, NULL), ERR_CONFIG);
 }
 
 static void

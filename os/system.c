@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -197,6 +198,12 @@ system_malloc_keep(void)
 	mallopt(M_MMAP_THRESHOLD, 4 * 1024 * 1024 * (int)sizeof(long));
 	mallopt(M_TRIM_THRESHOLD, INT_MAX);
 #endif
+}
+
+void
+system_set_umask(unsigned mode)
+{
+	(void)umask(mode);
 }
 
 void

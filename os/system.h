@@ -45,6 +45,8 @@ void system_malloc_trim(void);
  * a process whose every job needs as much again.
  */
 void system_malloc_keep(void);
+/* What files that this process makes for others lack of mode 0666. */
+void system_set_umask(unsigned mode);
 /* The host's name, for warcinfo. */
 void system_hostname(char *out, size_t size);
 

@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "os/file.h"
@@ -182,6 +184,48 @@ tree_exchange(const char *a, const char *b, struct why *w)
 		return why(w, ERR_STATE, "%s and %s cannot be exchanged", a,
 		    b);
 	return fail(w, "cannot exchange", b);
+}
+
+/* The part of it that is there; what is not there yet leads nowhere. */
+static int
+open_beneath(int root, char *rest)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+	    .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+
+	for (;;) {
+		int fd = (int)syscall(SYS_openat2, root, rest[0] == '\0' ?
+		    "." : rest, &how, sizeof(how));
+		if (fd >= 0 || errno != ENOENT || rest[0] == '\0')
+			return fd;
+		char *last = strrchr(rest, '/');
+		*(last == NULL ? rest : last) = '\0';
+	}
+}
+
+enum err
+tree_check_beneath(const char *root, const char *path, struct why *w)
+{
+	CHECK(str_starts(str_of(path), str_of(root)));
+	int top = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (top < 0)
+		return fail(w, "cannot open", root);
+	const char *below = path + strlen(root);
+	char *rest = mem_copy_text(below + (below[0] == '/'));
+	int fd = open_beneath(top, rest);
+	int error = errno;
+	mem_free(&rest);
+	close(top);
+	if (fd >= 0) {
+		close(fd);
+		return OK;
+	}
+	if (error == EXDEV || error == ELOOP)
+		return why(w, ERR_DENIED, "%s leads out of %s", path, root);
+	if (error == ENOTDIR)
+		return why(w, ERR_INPUT, "a part of %s is no directory",
+		    path);
+	return why_errno(w, err_from_errno(error), "cannot open %s", path);
 }
 
 /* A new file that has no name, or where that cannot be, one whose name goes at

@@ -24,6 +24,15 @@ enum tree_kind { TREE_ABSENT, TREE_FILE, TREE_DIR, TREE_OTHER };
 enum tree_kind tree_kind(const char *path, uint64_t *bytes);
 
 /*
+ * Whether `path`, which begins with the directory `root`, is a directory below
+ * it, or could be made there, without a symbolic link that leads out of it.
+ * Errors: DENIED when one does; INPUT when a part of it is no directory; ABSENT
+ * when the root is not there.
+ */
+MUST_USE enum err tree_check_beneath(const char *root, const char *path,
+    struct why *);
+
+/*
  * Call each() for all regular files below `dir`, directories whose name begins
  * with a dot before the others; `path` is relative to `dir`.  It ends with the
  * first error.  An absent `dir` is an empty one.

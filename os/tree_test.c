@@ -2,6 +2,7 @@
 #include "os/tree.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "os/file.h"
@@ -179,6 +180,41 @@ test_make_dir_and_move(void **state)
 	umask(before);
 }
 
+/* Links may point anywhere below the root, and not out of it. */
+static void
+test_beneath(void **state)
+{
+	struct arena a = ARENA_INIT;
+
+	(void)state;
+	assert_int_equal(tree_make_dir("tree.tmp/root/in/side", NULL), OK);
+	assert_int_equal(tree_make_dir("tree.tmp/out", NULL), OK);
+	assert_int_equal(symlink("in", "tree.tmp/root/link"), 0);
+	assert_int_equal(symlink("../out", "tree.tmp/root/away"), 0);
+	assert_int_equal(symlink("/tmp", "tree.tmp/root/tmp"), 0);
+	assert_int_equal(symlink("loop", "tree.tmp/root/loop"), 0);
+	put("tree.tmp/root/file", "1");
+	static const struct {
+		const char *path;
+		enum err e;
+	} cases[] = {
+		{ "", OK }, { "/", OK }, { "/in/side", OK },
+		{ "/in/new/deep", OK }, { "/link/side", OK },
+		{ "/link/new", OK }, { "/away", ERR_DENIED },
+		{ "/away/new", ERR_DENIED }, { "/tmp/x", ERR_DENIED },
+		{ "/in/../../out", ERR_DENIED }, { "/loop", ERR_DENIED },
+		{ "/file", ERR_INPUT }, { "/file/x", ERR_INPUT },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		if (tree_check_beneath("tree.tmp/root", arena_printf(&a,
+		    "tree.tmp/root%s", cases[i].path).p, NULL) != cases[i].e)
+			fail_msg("%s", cases[i].path);
+	assert_int_equal(tree_check_beneath("tree.tmp/none",
+	    "tree.tmp/none/x", NULL), ERR_ABSENT);
+	assert_int_equal(tree_remove("tree.tmp", NULL), OK);
+	arena_free(&a);
+}
+
 int
 main(void)
 {
@@ -186,6 +222,7 @@ main(void)
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_exchange_and_share),
 		cmocka_unit_test(test_make_dir_and_move),
+		cmocka_unit_test(test_beneath),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,8 +69,17 @@ fill_view(const struct harvest *h, struct harvest_view *v)
 	    look.waits_until) / NS_PER_MS);
 }
 
-static void
-tell_ended(struct harvest *h)
+void
+harvest_tell_changed(const struct harvest *h)
+{
+	const struct harvests_options *o = &h->all->options;
+
+	if (o->changed != NULL)
+		o->changed(o->arg, h->id);
+}
+
+void
+harvest_tell_ended(struct harvest *h)
 {
 	struct loop *home = h->all->options.home;
 	struct harvest_view v;
@@ -98,7 +107,7 @@ last_state_set(struct store_job *j)
 	struct harvest *h = CONTAINER(j, struct harvest, store);
 
 	if (h->why.err == OK) {
-		tell_ended(h);
+		harvest_tell_ended(h);
 		return;
 	}
 	log_error("harvest.store", "harvest=%s why=%s", log_quoted(h->id),
@@ -262,6 +271,15 @@ harvest_run(struct harvest *h)
 		driver_hold(h->driver);
 	driver_start(h->driver, h->crawl, row->view.item_last);
 	harvest_deliver(h);
+}
+
+void
+harvest_forget(struct harvests *all, struct str id)
+{
+	struct harvest *h = harvest_find(all, id);
+
+	CHECK(h != NULL && h->over);
+	harvest_drop(h);
 }
 
 /* ---- Looking -------------------------------------------------------- */

@@ -56,6 +56,22 @@ struct harvests_options {
 	const char *data_dir;        /* absolute */
 	/* It is over, or paused; its view is valid during the call. */
 	void (*ended)(void *arg, const struct harvest_view *);
+	/* The rest may be NULL.  It runs, or files are in their places and the
+	 * state is, too: the store says so. */
+	void (*changed)(void *arg, struct str id);
+	/*
+	 * On the pool's thread: may files go to this directory?  Asked before
+	 * anything is made there.  INPUT and DENIED: path_forbidden.
+	 */
+	enum err (*admit)(void *arg, struct str path, struct why *);
+	/*
+	 * On the pool's thread, when the row is committed and no work has
+	 * begun.  EXISTS: another daemon has this harvest; the row goes, the
+	 * requester gets EXISTS with the code "claimed", or ended() is called
+	 * while the harvest is not over.
+	 */
+	enum err (*claim)(void *arg, struct str id, struct str path,
+	    struct why *);
 	void *arg;
 };
 /* Errors: those of reading secrets.key_file. */
@@ -104,6 +120,9 @@ void harvest_resume(struct harvests *, struct str id);
  */
 void harvest_pause(struct harvests *, struct str id);
 void harvest_stop(struct harvests *, struct str id);
+
+/* Free the memory of one that ended() was told of; not from within ended(). */
+void harvest_forget(struct harvests *, struct str id);
 
 /* False: no such harvest is under way. */
 bool harvest_look(struct harvests *, struct str id, struct harvest_view *);

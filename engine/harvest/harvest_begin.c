@@ -1,7 +1,8 @@
 /*
  * How a harvest begins, and how one is taken up again:
  *
- *     message ─► order ─► path, state.json ─► row, committed ─► crawl ─► runs
+ *     message ─► order ─► path, state.json ─► row, committed ─► claim
+ *     claim ─► crawl ─► runs
  *     row ─► order ─► crawl continues │ path, state.json ─► replayed ─► runs
  *
  * A row without a crawl is that of a crash in between: its crawl begins then.
@@ -79,6 +80,7 @@ running_noted(struct store_job *j)
 	struct why w = WHY_INIT;
 
 	h->shown = STORE_HARVEST_RUNNING;
+	harvest_tell_changed(h);
 	if (harvest_open_driver(h, &h->driver, &w) == OK)
 		harvest_run(h);
 	else
@@ -127,6 +129,62 @@ launch_crawl(struct harvest *h)
 
 /* ---- A new one ------------------------------------------------------ */
 
+/* Nothing of it is left, if the store allows it. */
+static void
+dropped(struct store_job *j)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, store);
+	struct why w = WHY_INIT;
+
+	(void)!why(&w, ERR_EXISTS, "another daemon has the harvest");
+	if (h->continued)
+		harvest_tell_ended(h);
+	else
+		answer(h, "claimed", &w);
+}
+
+static void
+drop_row(struct store_job *j, struct store *st)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, store);
+
+	(void)!store_harvest_drop(st, h->id, NULL);
+}
+
+static void
+claimed(struct mail *m)
+{
+	struct harvest *h = CONTAINER(CONTAINER(m, struct job, mail),
+	    struct harvest, job);
+
+	if (h->why.err == ERR_EXISTS) {
+		harvest_store(h, &h->store, drop_row, dropped);
+		return;
+	}
+	answer(h, "", &WHY_INIT);
+	if (h->why.err == OK)
+		launch_crawl(h);
+	else
+		fail_to_run(h, code_of_path(h->why.err), &h->why);
+}
+
+static void
+run_claim(struct job *j)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, job);
+	const struct harvests_options *o = &h->all->options;
+
+	h->why = WHY_INIT;
+	if (o->claim != NULL)
+		(void)!o->claim(o->arg, h->id, h->path, &h->why);
+}
+
+static void
+claim_it(struct harvest *h)
+{
+	harvest_work(h, &h->job, run_claim, claimed);
+}
+
 static void
 row_added(struct store_job *j)
 {
@@ -137,8 +195,7 @@ row_added(struct store_job *j)
 		return;
 	}
 	take_id(h, h->row.id);
-	answer(h, "", &WHY_INIT);
-	launch_crawl(h);
+	claim_it(h);
 }
 
 /*
@@ -191,7 +248,7 @@ prepared(struct mail *m)
 		    .message = h->text.message };
 		harvest_store(h, &h->store, add_row, row_added);
 	} else if (h->crawl == UINT32_MAX) {
-		launch_crawl(h);
+		claim_it(h);
 	} else {
 		harvest_store(h, &h->store, note_running, running_noted);
 	}
@@ -201,8 +258,11 @@ static void
 prepare(struct job *j)
 {
 	struct harvest *h = CONTAINER(j, struct harvest, job);
+	const struct harvests_options *o = &h->all->options;
 
 	h->why = WHY_INIT;
+	if (o->admit != NULL && o->admit(o->arg, h->path, &h->why) != OK)
+		return;
 	if (tree_make_dir(h->path.p, &h->why) == OK)
 		(void)!state_file_read(h->path.p, &h->arena, &h->state,
 		    &h->state_n, &h->why);

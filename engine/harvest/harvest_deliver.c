@@ -136,6 +136,7 @@ merging_noted(struct store_job *j)
 	if (!succeeded(d))
 		return;
 	d->merged = true;
+	harvest_tell_changed(CONTAINER(d, struct harvest, delivery));
 	go_on_with(d);
 }
 

@@ -111,6 +111,9 @@ void harvest_deliver_now(struct harvest *);
 /* The state of these totals takes effect after the files known now. */
 void harvest_take_state(struct harvest *);
 
+/* harvest.c: what options.changed() and ended() tell. */
+void harvest_tell_changed(const struct harvest *);
+void harvest_tell_ended(struct harvest *);
 /* harvest.c: memory; an order's driver; and its first call. */
 struct harvest *harvest_new(struct harvests *);
 void harvest_drop(struct harvest *);

@@ -29,6 +29,11 @@ static struct harvest_view last;     /* at the end */
 static bool ended;
 static struct str id;                /* of the harvest */
 
+/* A door's part. */
+static bool has_door;
+static atomic_bool forbids, is_claimed;
+static atomic_uint changes, claims;
+
 /* --- the platform ---------------------------------------------------- */
 
 static uint64_t
@@ -107,6 +112,33 @@ on_ended(void *arg, const struct harvest_view *v)
 	ended = true;
 }
 
+static void
+on_changed(void *arg, struct str of)
+{
+	(void)arg;
+	assert_true(of.n > 0);
+	atomic_fetch_add(&changes, 1);
+}
+
+static enum err
+admit(void *arg, struct str path, struct why *w)
+{
+	(void)arg;
+	(void)path;
+	return atomic_load(&forbids) ? why(w, ERR_DENIED, "not there") : OK;
+}
+
+static enum err
+claim(void *arg, struct str of, struct str path, struct why *w)
+{
+	(void)arg;
+	(void)of;
+	/* The directory is there by now. */
+	assert_int_equal(tree_kind(path.p, NULL), TREE_DIR);
+	atomic_fetch_add(&claims, 1);
+	return atomic_load(&is_claimed) ? why(w, ERR_EXISTS, "others") : OK;
+}
+
 /* What an earlier life has left goes on. */
 static void
 open_harvests(struct rig *r)
@@ -118,6 +150,11 @@ open_harvests(struct rig *r)
 	struct why w = WHY_INIT;
 	size_t n;
 
+	if (has_door) {
+		o.changed = on_changed;
+		o.admit = admit;
+		o.claim = claim;
+	}
 	o.data_dir = arena_copy(&arena, str_of(real)).p;
 	free(real);
 	assert_int_equal(harvests_open(&o, &harvests, &w), OK);
@@ -536,6 +573,45 @@ refusals(void **state)
 	close_rig();
 }
 
+/* A door forbids paths, shares harvests with other daemons, and follows. */
+static void
+with_a_door(void **state)
+{
+	struct store_harvest *list;
+	struct harvest_request q;
+	size_t n;
+
+	(void)state;
+	has_door = true;
+	atomic_store(&forbids, true);
+	open_rig();
+	rig_start(&rig);
+	q = request(MESSAGE("{}"), place());
+	assert_string_equal(q.code, "path_forbidden");
+	assert_int_equal(tree_kind(place(), NULL), TREE_ABSENT);
+	atomic_store(&forbids, false);
+	atomic_store(&is_claimed, true);
+	q = request(MESSAGE("{}"), place());
+	assert_string_equal(q.code, "claimed");
+	assert_int_equal(q.why.err, ERR_EXISTS);
+	assert_int_equal(atomic_load(&claims), 1);
+	assert_int_equal(rig_requests(&rig, NULL), 0);
+	stop_rig();
+	rig_start(&rig);
+	assert_int_equal(harvests_unfinished(harvests, &arena, &list, &n,
+	    NULL), OK);
+	assert_int_equal(n, 0);
+	atomic_store(&is_claimed, false);
+	begin(MESSAGE("{}"));
+	ends_as(STORE_HARVEST_SUCCEEDED);
+	/* It ran, and its file and state were there. */
+	assert_true(atomic_load(&changes) >= 2);
+	harvest_forget(harvests, id);
+	assert_false(harvest_look(harvests, id, &last));
+	close_rig();
+	has_door = false;
+}
+
 int
 main(void)
 {
@@ -548,6 +624,7 @@ main(void)
 		cmocka_unit_test(a_place_that_is_away),
 		cmocka_unit_test(files_roll_over_in_between),
 		cmocka_unit_test(refusals),
+		cmocka_unit_test(with_a_door),
 		cmocka_unit_test(killed_after_any_answer),
 	};
 

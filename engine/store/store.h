@@ -1,6 +1,6 @@
 /*
  * store -- what people and programs have put down to be kept: policies,
- * schedules, tokens; harvests (store_harvest.h), credentials
+ * schedules, tokens; harvests (store_harvest.h, store_outbox.h), credentials
  * (store_credential.h).
  *
  * The store judges no policy and no seed: engine/policy does.  It holds to the
@@ -72,6 +72,7 @@ bool store_url_is_server(const char *url);
  */
 struct store_copied {
 	size_t policies, schedules, tokens, harvests, warcs, credentials;
+	size_t orders, stops, messages;      /* store_outbox.h */
 };
 MUST_USE enum err store_copy(struct store *from, struct store *to,
     struct store_copied *, struct why *);

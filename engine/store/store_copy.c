@@ -10,7 +10,12 @@
 	" unit, timing, name_template, start_at, next_at, runs, last_crawl"
 #define HARVEST_COLUMNS "number, id, type, path, state, accepted, started," \
 	" ended, captures, outcome, merged, message, sealed, saved, totals"
-#define WARC_COLUMNS "harvest, name, warc_id, sha1, bytes, created, placed"
+#define WARC_COLUMNS "harvest, name, warc_id, sha1, bytes, created, placed," \
+	" announced"
+#define ORDER_COLUMNS "harvest, routing_key, received, told, tokens_told," \
+	" uids_told"
+#define MESSAGE_COLUMNS "number, harvest, message_id, routing_key, created," \
+	" bytes, body"
 #define TOKEN_COLUMNS "id, name, scopes, hash, created, used"
 
 struct copied_table {
@@ -44,12 +49,23 @@ static const struct copied_table tables[] = {
 	    offsetof(struct store_copied, harvests) },
 	{ "harvest_warc", "SELECT " WARC_COLUMNS " FROM harvest_warc",
 	    "INSERT INTO harvest_warc (" WARC_COLUMNS ")"
-	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", "TTTTNNN", false, NULL,
+	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", "TTTTNNNN", false, NULL,
 	    offsetof(struct store_copied, warcs) },
 	{ "credential", "SELECT name, sealed, changed FROM credential",
 	    "INSERT INTO credential (name, sealed, changed)"
 	    " VALUES (?1, ?2, ?3)", "TBN", false, NULL,
 	    offsetof(struct store_copied, credentials) },
+	{ "harvest_order", "SELECT " ORDER_COLUMNS " FROM harvest_order",
+	    "INSERT INTO harvest_order (" ORDER_COLUMNS ", node)"
+	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", "TTNTNN", true, NULL,
+	    offsetof(struct store_copied, orders) },
+	{ "harvest_stop", "SELECT harvest, stopped FROM harvest_stop",
+	    "INSERT INTO harvest_stop (harvest, stopped) VALUES (?1, ?2)",
+	    "TN", false, NULL, offsetof(struct store_copied, stops) },
+	{ "outbox", "SELECT " MESSAGE_COLUMNS " FROM outbox",
+	    "INSERT INTO outbox (" MESSAGE_COLUMNS ", node)"
+	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", "NTTTNNT", true,
+	    "number", offsetof(struct store_copied, messages) },
 };
 
 static void

@@ -347,6 +347,25 @@ store_harvest_merged(struct store *st, struct str id, struct why *w)
 	return run_one(st, q, id, mine, w);
 }
 
+enum err
+store_harvest_drop(struct store *st, struct str id, struct why *w)
+{
+	bool mine;
+	enum err e = store_enter(st, &mine, w);
+
+	if (e != OK)
+		return e;
+	struct query *q = database_query(st->db, "DELETE FROM harvest_warc"
+	    " WHERE harvest = ?1");
+	query_str(q, 1, store_text(id));
+	e = store_run(q, NULL, w);
+	if (e != OK)
+		return store_leave(st, mine, e, w);
+	q = database_query(st->db, "DELETE FROM harvest WHERE id = ?1");
+	query_str(q, 1, store_text(id));
+	return run_one(st, q, id, mine, w);
+}
+
 /* -- WARC files -- */
 
 enum err

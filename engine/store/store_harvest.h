@@ -102,6 +102,9 @@ MUST_USE enum err store_harvest_placed(struct store *, struct str id,
     struct str name, struct why *);
 MUST_USE enum err store_harvest_merged(struct store *, struct str id,
     struct why *);
+/* Forget it, and its files. */
+MUST_USE enum err store_harvest_drop(struct store *, struct str id,
+    struct why *);
 /* By name.  Memory: `a`. */
 MUST_USE enum err store_harvest_warcs(struct store *, struct str id,
     struct arena *a, struct store_harvest_warc **, size_t *n, struct why *);

@@ -148,6 +148,11 @@ a_file_is_noted_once(void **state)
 	    NULL), OK);
 	assert_true(!list[0].placed && list[1].placed);
 	assert_true(get(id).merged);
+	assert_int_equal(store_harvest_drop(store, id, NULL), OK);
+	assert_int_equal(store_harvest_warcs(store, id, &arena, &list, &n,
+	    NULL), OK);
+	assert_int_equal(n, 0);
+	assert_int_equal(store_harvest_drop(store, id, NULL), ERR_ABSENT);
 }
 
 static void

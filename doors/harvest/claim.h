@@ -1,0 +1,25 @@
+/*
+ * claim -- which of several daemons has a harvest:
+ * PATH/.argiope/SAFE-ID.claim contains its name.
+ *
+ * A daemon that dies between its record of a start message and the
+ * acknowledgement may find that the broker has given the message to another
+ * one.  Whoever's name stands in the file has the work.
+ *
+ * Thread: any; blocks.
+ * Source: contracts/harvest.md §3.
+ */
+#ifndef DOORS_HARVEST_CLAIM_H
+#define DOORS_HARVEST_CLAIM_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+/*
+ * Claim it for `instance`, durably, in the directory `path`; once more is no
+ * error.  Errors: EXISTS: another one has it; those of os/file.h.
+ */
+MUST_USE enum err claim_take(struct str path, struct str id,
+    struct str instance, struct why *);
+
+#endif

@@ -1,0 +1,346 @@
+/*
+ * The row of the table of doors, and the steps of the door's life:
+ *
+ *     open: settings ─► data_read: harvests of an earlier process are taken up
+ *     ─► ready: they go on; broker ─► stop: nothing is consumed
+ *     ─► drain: harvests pause, say so ─► messages leave ─► the broker closes
+ */
+#include "doors/harvest/claim.h"
+#include "doors/harvest/meter.h"
+#include "doors/harvest/settings.h"
+#include "engine/control/control.h"
+#include "os/clock.h"
+#include "os/log.h"
+#include "os/tree.h"
+
+/* For messages of the outbox, when the program ends. */
+#define CLOSE_WAIT_MS 5000
+/* Then for dead letters. */
+#define LETTER_WAIT_MS 1000
+
+/* ---- What engine/harvest asks, on its thread ------------------------- */
+
+static enum err
+admit(void *arg, struct str path, struct why *w)
+{
+	const struct harvest_door *d = arg;
+	const struct root *root = roots_find_local(&d->roots, path);
+
+	return root == NULL ? why_field(w, ERR_INPUT, "path", "it lies below "
+	    "none of harvest.roots") : tree_check_beneath(root->local.p,
+	    path.p, w);
+}
+
+static enum err
+claim(void *arg, struct str id, struct str path, struct why *w)
+{
+	const struct harvest_door *d = arg;
+
+	return claim_take(path, id, d->instance, w);
+}
+
+/* ---- The broker ------------------------------------------------------ */
+
+static void
+consume(struct harvest_door *d, size_t queue)
+{
+	if (d->stopping || queue > d->queues_n)
+		return;
+	if (queue == d->queues_n ||
+	    d->queues[queue].used < d->queues[queue].slots)
+		broker_consume(d->broker, queue);
+}
+
+static void
+note_fault(struct harvest_door *d, const struct broker_event *ev,
+    const char *event)
+{
+	snprintf(d->fault, sizeof(d->fault), "%.150s", ev->why.text);
+	log_warn(event, "why=%s retry_ms=%lld", log_why(&ev->why),
+	    (long long)ev->retry_ms);
+}
+
+static void
+on_event(const struct broker_event *ev, void *arg)
+{
+	struct harvest_door *d = arg;
+
+	switch (ev->kind) {
+	case BROKER_CONNECTED:
+		d->connected[ev->side] = true;
+		if (d->connected[BROKER_CONSUMES] &&
+		    d->connected[BROKER_PUBLISHES])
+			d->fault[0] = '\0';
+		log_info("harvest.connected", "side=%s", ev->side ==
+		    BROKER_CONSUMES ? "consuming" : "publishing");
+		break;
+	case BROKER_DISCONNECTED:
+		d->connected[ev->side] = false;
+		harvest_meter_disconnected();
+		note_fault(d, ev, "harvest.disconnected");
+		break;
+	case BROKER_QUEUE_READY:
+		if (ev->is_quorum)
+			log_warn("harvest.quorum", "queue=%s is no classic "
+			    "queue; SFM's own services refuse it", log_quoted(
+			    d->broker_queues[ev->queue].name));
+		break;
+	case BROKER_QUEUE_FAILED:
+		note_fault(d, ev, "harvest.queue_failed");
+		break;
+	case BROKER_BLOCKED:
+		note_fault(d, ev, "harvest.blocked");
+		break;
+	case BROKER_UNBLOCKED:
+		d->fault[0] = '\0';
+		break;
+	}
+}
+
+/* ---- Its life -------------------------------------------------------- */
+
+static enum err
+open_door(const struct door_host *host, void **door, struct why *w)
+{
+	if (!settings_want_broker(host->conf))
+		return OK;
+	struct harvest_door *d = mem_new(sizeof(*d));
+
+	d->host = host;
+	list_init(&d->follows);
+	list_init(&d->intakes);
+	list_init(&d->lanes);
+	d->pace_timer.fire = follower_pace;
+	d->beat_timer.fire = follower_beat;
+	enum err e = settings_read(d, w);
+	if (e != OK) {
+		arena_free(&d->arena);
+		mem_free(&d);
+		return e;
+	}
+	harvest_meter_register();
+	*door = d;
+	return OK;
+}
+
+/* What an earlier process has left.  One that cannot go on is said. */
+static void
+take_up(struct harvest_door *d, struct store *st)
+{
+	struct why w = WHY_INIT;
+
+	if (store_order_open(st, &d->arena, &d->unfinished, &d->unfinished_n,
+	    &w) != OK)
+		log_error("harvest.store", "why=%s", log_why(&w));
+	for (size_t i = 0; i < d->unfinished_n; i++) {
+		struct str id = d->unfinished[i];
+		w = WHY_INIT;
+		enum err e = harvest_continue(d->harvests, id, &w);
+		/* One that is over has its last status yet to be put. */
+		if (e != OK && e != ERR_STATE)
+			log_error("harvest.refused", "harvest=%s why=%s",
+			    log_quoted(id), log_why(&w));
+	}
+}
+
+static void
+data_read(void *door, struct engine *e)
+{
+	struct harvest_door *d = door;
+	struct harvests_options o = { .engine = e, .home = d->host->home,
+		.conf = d->host->conf, .data_dir = d->host->data_dir,
+		.ended = follower_ended, .changed = follower_changed,
+		.admit = admit, .claim = claim, .arg = d };
+	struct store_watch pause = { .look = NULL };
+	struct why w = WHY_INIT;
+
+	if (harvests_open(&o, &d->harvests, &w) != OK) {
+		log_error("harvest.closed", "why=%s", log_why(&w));
+		snprintf(d->fault, sizeof(d->fault), "%.150s", w.text);
+		return;
+	}
+	d->engine = e;
+	d->store = engine_store_async(e);
+	/* In this turn no job of the store runs, and it is ours. */
+	store_async_watch(d->store, &pause);
+	store_async_unwatch(d->store, &pause);
+	take_up(d, store_async_store(d->store));
+}
+
+/* It takes a slot of its type's queue, also where it had priority. */
+static struct served *
+slot_of(struct harvest_door *d, const struct harvest_view *v)
+{
+	const struct queue_row *row = queue_table_find(v->type);
+
+	for (size_t i = 0; row != NULL && i < d->queues_n; i++)
+		if (d->queues[i].row == row)
+			return &d->queues[i];
+	return NULL;
+}
+
+static void
+go_on(struct harvest_door *d, struct str id)
+{
+	struct served *slot = NULL;
+	struct harvest_view v;
+	bool is_in_memory = harvest_look(d->harvests, id, &v);
+
+	if (is_in_memory)
+		slot = slot_of(d, &v);
+	if (slot != NULL)
+		intake_use_slot(d, slot);
+	follower_add(d, id, slot);
+	if (is_in_memory)
+		harvest_resume(d->harvests, id);
+}
+
+static void
+all_sent(void *arg)
+{
+	struct harvest_door *d = arg;
+
+	d->drained(d->drained_arg);
+}
+
+static void
+broker_closed(void *arg)
+{
+	struct harvest_door *d = arg;
+
+	d->broker = NULL;
+	drain_gate_close(&d->sending, all_sent, d);
+}
+
+static void
+ready(void *door, struct engine *e)
+{
+	struct harvest_door *d = door;
+	struct why w = WHY_INIT;
+
+	(void)e;
+	if (d->harvests == NULL)
+		return;
+	for (size_t i = 0; i < d->unfinished_n; i++)
+		go_on(d, d->unfinished[i]);
+	d->broker_options.arg = d;
+	d->broker_options.on_event = on_event;
+	d->broker_options.on_delivery = intake_take;
+	d->broker_options.on_closed = broker_closed;
+	if (broker_open(&d->broker_options, &d->broker, &w) != OK) {
+		log_error("harvest.closed", "why=%s", log_why(&w));
+		return;
+	}
+	for (size_t i = 0; i <= d->queues_n; i++)
+		consume(d, i);
+	outbox_sender_load(d);
+	follower_beat(&d->beat_timer);
+}
+
+static void
+stop(void *door)
+{
+	struct harvest_door *d = door;
+
+	d->stopping = true;
+	if (d->broker == NULL)
+		return;
+	for (size_t i = 0; i <= d->queues_n; i++)
+		broker_cancel(d->broker, i);
+}
+
+void
+harvest_door_close(struct harvest_door *d)
+{
+	if (d->draining)
+		return;
+	d->draining = true;
+	loop_timer_stop(d->host->home, &d->close_timer);
+	broker_close(d->broker, LETTER_WAIT_MS);
+}
+
+static void
+close_time_over(struct timer *t)
+{
+	harvest_door_close(CONTAINER(t, struct harvest_door, close_timer));
+}
+
+/* No harvest is under way: what they said has a while to leave. */
+static void
+all_paused(void *arg)
+{
+	struct harvest_door *d = arg;
+
+	loop_timer_stop(d->host->home, &d->pace_timer);
+	loop_timer_stop(d->host->home, &d->beat_timer);
+	if (d->broker == NULL) {
+		d->draining = true;
+		drain_gate_close(&d->sending, all_sent, d);
+		return;
+	}
+	d->close_timer.fire = close_time_over;
+	loop_timer_set(d->host->home, &d->close_timer, mono_add_ms(
+	    clock_mono(), CLOSE_WAIT_MS));
+	outbox_sender_finish(d);
+}
+
+static void
+drain(void *door, void (*drained)(void *arg), void *arg)
+{
+	struct harvest_door *d = door;
+
+	d->stopping = true;
+	d->drained = drained;
+	d->drained_arg = arg;
+	intake_give_back(d);
+	follower_pause_all(d);
+	drain_gate_close(&d->work, all_paused, d);
+}
+
+static void
+free_door(void **door)
+{
+	struct harvest_door *d = *door;
+
+	*door = NULL;
+	follower_free_all(d);
+	outbox_sender_free_all(d);
+	harvests_free(&d->harvests);
+	arena_free(&d->arena);
+	mem_free(&d);
+}
+
+static void
+put_status(void *door, struct door_status *out)
+{
+	const struct harvest_door *d = door;
+	unsigned used = 0, slots = 0;
+
+	if (d == NULL)
+		return;
+	bool is_up = d->connected[BROKER_CONSUMES] &&
+	    d->connected[BROKER_PUBLISHES];
+	for (size_t i = 0; i < d->queues_n; i++) {
+		used += d->queues[i].used;
+		slots += d->queues[i].slots;
+	}
+	out->address = d->broker_options.url;
+	out->state = d->stopping ? "draining" : is_up ? "open" : "closed";
+	out->counted = true;
+	out->requests = d->starts + d->stops;
+	snprintf(out->note, sizeof(out->note), "harvests: %u of %u slots, "
+	    "outbox: %llu messages, dead letters: %llu%s%.150s", used, slots,
+	    (unsigned long long)d->outbox.messages,
+	    (unsigned long long)d->letters, d->fault[0] == '\0' ? "" : "; ",
+	    d->fault);
+}
+
+const struct door door_harvest = {
+	.name = "harvest",
+	.help = "The door for Social Feed Manager, whose user interface orders "
+	    "harvests through a RabbitMQ broker, at harvest.url.",
+	.settings = settings_rows, .settings_n = SETTINGS_N,
+	.open = open_door, .data_read = data_read, .ready = ready,
+	.status = put_status, .stop = stop, .drain = drain,
+	.free = free_door,
+};

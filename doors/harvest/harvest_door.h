@@ -1,0 +1,148 @@
+/*
+ * harvest_door -- the door's memory, for its own files.
+ *
+ *     broker ──► intake ──► engine/harvest ──► store
+ *                   │                           │
+ *                   └──► dead letters           ▼
+ *     broker ◄── outbox_sender ◄── outbox ◄── follower
+ *
+ * Thread: the main loop's; what runs on another one says so.
+ * Story:  doors/harvest/DESIGN.md
+ */
+#ifndef DOORS_HARVEST_HARVEST_DOOR_H
+#define DOORS_HARVEST_HARVEST_DOOR_H
+
+#include "doors/harvest/input.h"
+#include "doors/harvest/pace.h"
+#include "doors/harvest/queue_table.h"
+#include "doors/harvest/roots.h"
+#include "engine/harvest/harvest.h"
+#include "engine/store/store_async.h"
+#include "engine/store/store_outbox.h"
+#include "os/broker.h"
+#include "server/door.h"
+
+/* Pauses before another try of the store or of a message that came back. */
+#define DOOR_RETRY_MS 1000
+#define DOOR_RETRY_MS_MAX 60000
+/* So long a start message is tried to be stored. */
+#define DOOR_PERSIST_MS 300000
+/* The third time that a body comes back without being stored is the last. */
+#define DOOR_CRASHES_MAX 3u
+/* Messages in memory, of as many harvests. */
+#define DOOR_LANES_MAX 64u
+
+/* A queue of start messages. */
+struct served {
+	const struct queue_row *row;
+	unsigned slots, used;
+};
+
+struct harvest_door {
+	const struct door_host *host;
+	struct arena arena;          /* of settings and queues */
+	struct roots roots;
+	struct str instance, host_name;
+	bool spec_words;             /* harvest.statuses = spec */
+	int64_t heartbeat_ms;
+	struct served *queues;
+	size_t queues_n;             /* the broker's queue of that number is for
+	                              * stops, the next one for letters */
+	struct broker_queue *broker_queues;
+	struct broker_options broker_options;
+	struct engine *engine;       /* NULL: its data was not read yet */
+	struct str *unfinished;      /* ids; of an earlier process */
+	size_t unfinished_n;
+
+	struct harvests *harvests;   /* NULL: not open yet */
+	struct store_async *store;
+	struct broker *broker;       /* NULL: not open */
+	bool stopping;               /* nothing is consumed any more */
+	bool closes_when_sent;       /* all harvests have paused */
+	bool draining;               /* the broker is being closed */
+	struct drain_gate work;      /* harvests, deliveries and their jobs */
+	struct drain_gate sending;   /* messages of the outbox, and theirs */
+	void (*drained)(void *arg);
+	void *drained_arg;
+
+	/* Harvests that came by a broker, until their final status was put. */
+	struct list follows;         /* struct follow */
+	struct pace pace;
+	struct timer pace_timer, beat_timer, close_timer;
+
+	/* Outbox: harvests with messages. */
+	struct list intakes;         /* struct intake: deliveries in hand */
+	struct list lanes;           /* struct lane */
+	unsigned lanes_loaded;
+	struct store_outbox_totals outbox;
+	struct store_job outbox_job;
+	struct str *outbox_ids;
+	size_t outbox_ids_n;
+	struct arena outbox_arena;
+
+	/* For the status line. */
+	bool connected[2];           /* by enum broker_side */
+	uint64_t starts, stops, letters, confirmed;
+	char fault[160];             /* of the broker; "" */
+};
+
+/* door.c: close the broker, if that is not done yet. */
+void harvest_door_close(struct harvest_door *);
+
+/* -- intake.c: deliveries. -- */
+
+void intake_take(struct broker_delivery *, void *door);
+/* Give back those that wait for another try. */
+void intake_give_back(struct harvest_door *);
+/* A slot of the queue is free again; NULL: it had none. */
+void intake_free_slot(struct harvest_door *, struct served *);
+/* Take a slot; consuming ends with the last one. */
+void intake_use_slot(struct harvest_door *, struct served *);
+
+/* -- follower.c: statuses and files into the outbox. -- */
+
+/* A harvest that this daemon has accepted.  `slot` may be NULL. */
+void follower_add(struct harvest_door *, struct str id, struct served *slot);
+/*
+ * It was asked for once more, by a repeated start or a stop: put its present
+ * status.  One that nobody follows any more is over; its final status is put.
+ */
+void follower_repeat(struct harvest_door *, struct str id);
+/* options of harvests_open(). */
+void follower_changed(void *door, struct str id);
+void follower_ended(void *door, const struct harvest_view *);
+/* Each ends, paused, and follower_ended() comes. */
+void follower_pause_all(struct harvest_door *);
+/* Free all; no job is under way. */
+void follower_free_all(struct harvest_door *);
+void follower_beat(struct timer *);
+void follower_pace(struct timer *);
+/*
+ * On the store's thread, one commit: a start message that is answered at once,
+ * without any work.  `code` is an info's for a success and an error's for a
+ * failure.
+ */
+struct finished {
+	struct str id, type, path, message, routing_key;
+	bool success;
+	const char *code;
+	struct str text;
+};
+MUST_USE enum err follower_put_finished(struct harvest_door *, struct store *,
+    const struct finished *, struct store_outbox_totals *added, struct why *);
+/* The same status, not through the outbox.  Memory: `a`. */
+struct str follower_write_failure(struct harvest_door *,
+    const struct finished *, struct arena *a);
+
+/* -- outbox_sender.c: the outbox to the broker. -- */
+
+/* Messages of this harvest were put, as many as `added` says. */
+void outbox_sender_kick(struct harvest_door *, struct str harvest,
+    const struct store_outbox_totals *added);
+/* Call harvest_door_close() when no message can be sent, or all are. */
+void outbox_sender_finish(struct harvest_door *);
+/* Send what an earlier process has left. */
+void outbox_sender_load(struct harvest_door *);
+void outbox_sender_free_all(struct harvest_door *);
+
+#endif

@@ -1,0 +1,118 @@
+/* Roots of paths, and claims. */
+#include "doors/harvest/claim.h"
+#include "doors/harvest/roots.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "os/file.h"
+#include "os/tree.h"
+
+static struct arena arena;
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	arena_free(&arena);
+	return 0;
+}
+
+static void
+assert_text(struct str s, const char *text)
+{
+	if (!str_eq(s, str_of(text)))
+		fail_msg("\"%.*s\" is not \"%s\"", STR_FMT(s), text);
+}
+
+static void
+paths(void **state)
+{
+	static const struct {
+		const char *path, *local;    /* NULL: refused */
+	} cases[] = {
+		{ "/sfm-data/a/b", "/sfm-data/a/b" },
+		{ "/sfm-data", "/sfm-data" },
+		{ "//sfm-data///a/", "/sfm-data/a" },
+		{ "/exports/2", "/srv/x/2" },
+		{ "/sfm-database/a", NULL }, { "/sfm-data/../etc", NULL },
+		{ "/sfm-data/./a", NULL }, { "sfm-data/a", NULL },
+		{ "", NULL }, { "/", NULL }, { "/srv/x/2", NULL },
+	};
+	struct roots r = { .n = 0 };
+	struct str local;
+
+	(void)state;
+	assert_int_equal(roots_add(&r, STR("/sfm-data/"), &arena, NULL), OK);
+	assert_int_equal(roots_add(&r, STR("/exports=/srv/x"), &arena, NULL),
+	    OK);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		enum err e = roots_to_local(&r, str_of(cases[i].path), &arena,
+		    &local, NULL);
+		if (e != (cases[i].local == NULL ? ERR_INPUT : OK))
+			fail_msg("%s", cases[i].path);
+		if (e == OK)
+			assert_text(local, cases[i].local);
+	}
+	assert_text(roots_to_message(&r, STR("/srv/x/2/y.warc.gz"), &arena),
+	    "/exports/2/y.warc.gz");
+	assert_text(roots_find_local(&r, STR("/srv/x/2"))->local, "/srv/x");
+	assert_null(roots_find_local(&r, STR("/srv/xy")));
+	assert_text(roots_to_message(&r, STR("/elsewhere"), &arena),
+	    "/elsewhere");
+	static const char *const wrong[] = { "", "a", "/", "/a=", "/a=b",
+		"/a/../b", "/a=/b/./c" };
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		assert_int_equal(roots_add(&r, str_of(wrong[i]), &arena,
+		    NULL), ERR_CONFIG);
+	assert_int_equal(r.n, 2);
+}
+
+static void
+claims(void **state)
+{
+	char dir[] = "/tmp/argiope-claim-XXXXXX";
+	struct why w = WHY_INIT;
+	struct stat s;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	mode_t before = umask(002);
+	struct str path = arena_printf(&arena, "%s/a/b", dir);
+	assert_int_equal(claim_take(path, STR("sfmui:45"), STR("one"), &w),
+	    OK);
+	assert_int_equal(claim_take(path, STR("sfmui:45"), STR("one"), NULL),
+	    OK);
+	assert_int_equal(claim_take(path, STR("sfmui:45"), STR("two"), &w),
+	    ERR_EXISTS);
+	assert_string_equal(w.text, "one has the harvest");
+	assert_int_equal(claim_take(path, STR("sfmui:46"), STR("two"), NULL),
+	    OK);
+	const char *file = arena_printf(&arena,
+	    "%.*s/.argiope/sfmui_45.claim", STR_FMT(path)).p;
+	assert_int_equal(stat(file, &s), 0);
+	assert_int_equal(s.st_mode & 0777, 0664);
+	/* What a crash has left of one is no claim. */
+	assert_int_equal(file_remove(file, NULL), OK);
+	assert_int_equal(file_store(arena_printf(&arena,
+	    "%.*s/.argiope/.sfmui_45.one", STR_FMT(path)).p, STR("on"), NULL),
+	    OK);
+	assert_int_equal(claim_take(path, STR("sfmui:45"), STR("two"), NULL),
+	    OK);
+	umask(before);
+	assert_int_equal(tree_remove(dir, NULL), OK);
+}
+
+#define WITH(test) cmocka_unit_test_teardown(test, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = { WITH(paths), WITH(claims) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

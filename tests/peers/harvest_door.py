@@ -1,0 +1,516 @@
+"""The AMQP door of harvests, as SFM's user interface uses it: kombu declares and
+publishes as sfm-utils does, over a RabbitMQ of this script's own, and a simulated
+Mastodon is harvested.
+
+    harvest_door.sh PROGRAM [SCENE...]
+"""
+import glob
+import hashlib
+import os
+import re
+import sqlite3
+import stat
+import sys
+import uuid
+
+from peer import check, done, need, note, python_with, same, skip, wait_until
+
+PACKAGES = "kombu==5.3.7", "pika==1.3.2"
+if "KOMBU_IS_HERE" not in os.environ:
+    python = python_with("kombu-1", *PACKAGES)
+    if python is None:
+        skip("harvest_door", " and ".join(PACKAGES) + " cannot be had")
+        done()
+    os.environ["KOMBU_IS_HERE"] = "1"
+    os.execv(python, [python, *sys.argv])
+
+import json
+import socket
+import time
+
+from kombu import Connection, Exchange, Queue
+from kombu.pools import producers
+
+from peer import PLACE
+from rabbitmq import Rabbit, need_rabbitmq
+from serve import Serve
+from simulated import Platforms
+
+HOST = "mastodon.example"
+KEY = "harvest.start.mastodon.mastodon_account"
+STATUS = "harvest.status.mastodon.mastodon_account"
+FINAL = ("completed success", "completed failure")
+need_rabbitmq("harvest_door")
+
+
+# ---- SFM's side -----------------------------------------------------------------
+
+class Sfm:
+    """Declares as sfmutils.consumer.BaseConsumer does, for sfm-ui's queue; and
+    publishes as sfmutils does."""
+    KEYS = ("harvest.status.*", "harvest.status.*.*", "harvest.status.*.*.*",
+            "warc_created", "harvest.start.web", "export.status.*",
+            "export.status.*.*")
+
+    def __init__(self):
+        self.exchange = Exchange("sfm_exchange", type="topic", durable=True)
+        self.got = []                # (routing key, body, properties)
+        self.connect()
+
+    def connect(self):
+        self.connection = Connection(
+            f"amqp://guest:guest@127.0.0.1:{rabbit.port}//")
+        channel = self.connection.channel()
+        queue = Queue("sfm_ui", exchange=self.exchange, channel=channel,
+                      durable=True)
+        queue.declare()
+        for key in self.KEYS:
+            queue.bind_to(self.exchange, routing_key=key)
+        self.consumer = self.connection.Consumer(
+            queue, callbacks=[self.take], channel=channel)
+        self.consumer.qos(prefetch_count=1, apply_global=True)
+        self.consumer.consume()
+
+    def take(self, body, message):
+        self.got.append((message.delivery_info["routing_key"], body,
+                         message.properties, message.content_type))
+        message.ack()
+
+    def publish(self, key, body, **more):
+        with producers[self.connection].acquire(block=True) as p:
+            p.publish(body=body, routing_key=key, retry=True,
+                      exchange=self.exchange, **more)
+
+    def raw(self, queue_or_key, text, exchange="sfm_exchange"):
+        channel = self.connection.channel()
+        message = channel.prepare_message(
+            text, content_type="application/json", content_encoding="utf-8",
+            properties={"delivery_mode": 2})
+        channel.basic_publish(message, exchange=exchange,
+                              routing_key=queue_or_key)
+        channel.close()
+
+    def wait(self, test, seconds=30):
+        """Take messages until that holds."""
+        until = time.monotonic() + seconds
+        while not test():
+            left = until - time.monotonic()
+            if left <= 0:
+                return False
+            try:
+                self.connection.drain_events(timeout=min(left, 0.2))
+            except socket.timeout:
+                pass
+        return True
+
+    def of(self, harvest, key=None):
+        return [b for k, b, *_ in self.got
+                if b.get("id", b.get("harvest", {}).get("id")) == harvest and
+                (key is None or k == key)]
+
+    def statuses(self, harvest, key=STATUS):
+        return [b["status"] for b in self.of(harvest, key)]
+
+    def final(self, harvest, seconds=30, key=STATUS, n=1):
+        """The n-th final status, or None."""
+        def finals():
+            return [b for b in self.of(harvest, key) if b["status"] in FINAL]
+        self.wait(lambda: len(finals()) >= n, seconds)
+        return finals()[n - 1] if len(finals()) >= n else None
+
+    def quiet(self, seconds=1.0):
+        self.wait(lambda: False, seconds)
+
+
+def order(*seeds, **more):
+    harvest = uuid.uuid4().hex
+    return dict({
+        "id": harvest, "type": "mastodon_account",
+        "path": f"/sfm-data/collection_set/{harvest}",
+        "seeds": [{"id": f"s{i}", "token": t} for i, t in enumerate(seeds)],
+        "options": {}, "credentials": {"instance": f"https://{HOST}",
+                                       "access_token": TOKEN},
+        "collection_set": {"id": "c" * 32}, "collection": {"id": "d" * 32}},
+        **more)
+
+
+class Door(Serve):
+    def __init__(self, name, instance=None, more=(), **rest):
+        super().__init__(name, [
+            f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}",
+            f"harvest.instance={instance or name}",
+            f"harvest.roots=/sfm-data={ROOT}", "harvest.host=crawl1",
+            f"fetch.resolve={HOST}:443:127.0.0.1:{sim.port}",
+            f"fetch.ca_file={sim.ca}", *more], **rest)
+
+    def log_has(self, word):
+        with open(self.log, errors="replace") as f:
+            return word in f.read()
+
+
+def place(o):
+    return ROOT + o["path"].removeprefix("/sfm-data")
+
+
+def dead():
+    """Dead letters, taken: [(headers, text)]."""
+    channel = sfm.connection.channel()
+    found = []
+    while True:
+        m = channel.basic_get("argiope_dead", no_ack=True)
+        if m is None:
+            channel.close()
+            return found
+        body = m.body if isinstance(m.body, str) else bytes(m.body).decode()
+        found.append((m.headers, body))
+
+
+def dead_letters(n):
+    found = []
+    wait_until(lambda: found.extend(dead()) or len(found) >= n, 20)
+    return found
+
+
+def depth(queue):
+    for line in rabbit.ctl("-q", "list_queues", "name", "messages").split(
+            "\n"):
+        if line.split("\t")[0] == queue:
+            return int(line.split("\t")[1])
+    return None
+
+
+# ---- Scenes ----------------------------------------------------------------------
+
+def objects():
+    """What it declares is what SFM declares: no arguments, and its names."""
+    rows = rabbit.ctl("-q", "list_queues", "name", "durable", "auto_delete",
+                      "arguments")
+    mine = {r.split("\t")[0]: r.split("\t")[1:] for r in rows.split("\n")
+            if r and not r.startswith(("sfm_ui", "name"))}
+    same("its queues", set(mine), {"mastodon_harvester", "argiope_stop_one",
+                                   "argiope_dead"})
+    check("durable, and without arguments",
+          all(v == ["true", "false", "[]"] for v in mine.values()), mine)
+    rows = rabbit.ctl("-q", "list_bindings", "source_name",
+                      "destination_name", "routing_key")
+    keys = {tuple(r.split("\t")[1:]) for r in rows.split("\n")
+            if r.startswith("sfm_exchange") and "sfm_ui" not in r}
+    same("its keys", keys, {
+        ("mastodon_harvester", KEY),
+        ("mastodon_harvester", "harvest.start.mastodon.mastodon_hashtag"),
+        ("argiope_stop_one", "harvest.stop.#")})
+
+
+def whole():
+    """Start, running, warc_created, running with counts, success."""
+    o = order("ada", "nobody")
+    sfm.publish(KEY, o)
+    final = sfm.final(o["id"])
+    if not check("whole: it ends", final is not None, door.said()):
+        return o
+    statuses = sfm.statuses(o["id"])
+    same("whole: success", statuses[-1], "completed success")
+    same("whole: first it runs", statuses[0], "running")
+    check("whole: nothing else", set(statuses[:-1]) == {"running"}, statuses)
+    keys = [k for k, b, *_ in sfm.got if b in sfm.of(o["id"])]
+    check("whole: warc_created stands between", keys[0] == STATUS and
+          keys[-1] == STATUS and "warc_created" in keys, keys)
+    (w,) = sfm.of(o["id"], "warc_created")
+    same("whole: collection", (w["collection_set"], w["collection"]),
+         (o["collection_set"], o["collection"]))
+    same("whole: harvest", w["harvest"],
+         {"id": o["id"], "type": "mastodon_account"})
+    path = w["warc"]["path"]
+    check("whole: the path is the requester's",
+          path.startswith(o["path"] + "/20"), path)
+    local = ROOT + path.removeprefix("/sfm-data")
+    s = os.stat(local)
+    same("whole: mode of the file", oct(stat.S_IMODE(s.st_mode)), "0o664")
+    same("whole: mode of its directory", oct(stat.S_IMODE(os.stat(
+        os.path.dirname(local)).st_mode) & 0o777), "0o775")
+    same("whole: bytes", w["warc"]["bytes"], s.st_size)
+    with open(local, "rb") as f:
+        same("whole: sha1", w["warc"]["sha1"],
+             hashlib.sha1(f.read()).hexdigest())
+    check("whole: id", re.fullmatch("[0-9a-f]{32}", w["warc"]["id"]))
+    posts = len(next(a for a in world["accounts"] if a["name"] == "ada")
+                ["posts"])
+    same("whole: counts", sum(n for day in final["stats"].values()
+                              for n in day.values()), posts)
+    same("whole: label", {k for day in final["stats"].values() for k in day},
+         {"mastodon posts"})
+    same("whole: files", final["warcs"], {"count": 1, "bytes": s.st_size})
+    same("whole: warnings", [(x["code"], x["seed_id"])
+                             for x in final["warnings"]],
+         [("token_not_found", "s1")])
+    same("whole: host and service", (final["host"], final["service"]),
+         ("crawl1", "Argiope Mastodon Harvester"))
+    same("whole: instance", final["instance"], str(door.child.pid))
+    check("whole: uids come once, by the seed's id", [
+        b["uids"] for b in sfm.of(o["id"], STATUS) if b["uids"]] ==
+        [{"s0": next(a["id"] for a in world["accounts"]
+                     if a["name"] == "ada")}],
+        [b["uids"] for b in sfm.of(o["id"], STATUS)])
+    for k, b, properties, content_type in sfm.got:
+        if b in sfm.of(o["id"]):
+            same(f"whole: properties of {k}", (
+                content_type, properties.get("content_encoding"),
+                properties.get("delivery_mode"), bool(
+                    properties.get("message_id"))),
+                ("application/json", "utf-8", 2, True))
+            break
+    check("whole: a state", os.path.exists(place(o) + "/state.json"))
+    check("whole: a claim", open(f"{place(o)}/.argiope/{o['id']}.claim")
+          .read() == "one")
+    return o
+
+
+def repeated(o):
+    """The same once more: its final status, and nothing is harvested."""
+    sim.own("forget", {})
+    before = len(sfm.of(o["id"]))
+    sfm.publish(KEY, o)
+    check("repeated: the final status comes again",
+          sfm.final(o["id"], n=2) is not None)
+    sfm.quiet()
+    same("repeated: that alone", len(sfm.of(o["id"])), before + 1)
+    same("repeated: no request", len(sim.log()), 0)
+
+
+def refused():
+    """Each is answered by a failure with a code."""
+    cases = [
+        ("unsupported_harvest_type", order("ada", type="no.such type")),
+        ("bad_request", order(seeds=[])),
+        ("credentials_missing", order("ada", credentials={})),
+        ("path_forbidden", order("ada", path="/etc/cron.d")),
+        ("path_forbidden", order("ada", path="/sfm-data/../etc")),
+        ("path_forbidden", order("ada", path="/sfm-data/away/x")),
+        ("bad_request", order("ada", path=7)),
+    ]
+    os.symlink("/tmp", ROOT + "/away")
+    for _, o in cases:
+        sfm.raw("mastodon_harvester", json.dumps(o), exchange="")
+    for code, o in cases:
+        key = STATUS if o["type"] == "mastodon_account" else \
+            "harvest.status.no_such_type"
+        f = sfm.final(o["id"], key=key)
+        if not check(f"{code}: it is answered", f is not None, o):
+            continue
+        same(f"{code}: a failure", (f["status"], [e["code"]
+             for e in f["errors"]]), ("completed failure", [code]))
+        check(f"{code}: both dates", f["date_started"] and f["date_ended"])
+    check("refused: nothing was made outside", not os.path.exists(
+        "/tmp/x/.argiope"))
+
+
+def letters():
+    """What cannot be worked on goes to argiope_dead, masked."""
+    bodies = {"{not json": "not_json", "[1,2]": "not_object",
+              json.dumps({"type": "x", "credentials": {"k": "s3cret-k"}}):
+              "no_id"}
+    for text in bodies:
+        sfm.raw("mastodon_harvester", text, exchange="")
+    sfm.raw("harvest.stop.any.thing", "stop!")
+    found = dead_letters(4)
+    same("letters: reasons", sorted(h["x-argiope-reason"] for h, _ in found),
+         ["no_id", "not_json", "not_json", "not_object"])
+    check("letters: no secret", not any("s3cret" in t for _, t in found))
+    same("letters: queues", {h["x-argiope-queue"] for h, _ in found},
+         {"mastodon_harvester", "argiope_stop_one"})
+    check("letters: dates", all(re.fullmatch(
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00",
+        h["x-argiope-time"]) for h, _ in found))
+    same("letters: none is left in its queue",
+         (depth("mastodon_harvester"), depth("argiope_stop_one")), (0, 0))
+
+
+def stops():
+    """Before the start, in the middle, twice, and afterwards."""
+    early = order("ada")
+    sfm.publish("harvest.stop.mastodon.mastodon_account", {"id": early["id"]})
+    wait_until(lambda: door.metric("argiope_harvest_door_stops_total") >= 1)
+    sfm.quiet(0.5)
+    same("stop before start: nothing is said", sfm.of(early["id"]), [])
+    sfm.publish(KEY, early)
+    f = sfm.final(early["id"])
+    if check("stop before start: it is answered", f is not None):
+        same("stop before start: success at once", (
+            f["status"], [i["code"] for i in f["infos"]], f["warcs"]["count"],
+            f["date_started"] == f["date_ended"]),
+            ("completed success", ["harvest_stopped"], 0, True))
+    sim.faults({"match": {"path": "/api/v1/accounts/*/statuses"},
+                "fault": {"stall": 300, "at": 0}})
+    o = order("ada")
+    sfm.publish(KEY, o)
+    check("stop: it runs", sfm.wait(lambda: sfm.statuses(o["id"])))
+    for _ in range(2):
+        sfm.publish("harvest.stop.mastodon.mastodon_account",
+                    {"id": o["id"]})
+    f = sfm.final(o["id"], 40)
+    sim.faults()
+    if check("stop: it ends", f is not None, door.said()):
+        same("stop: success", f["status"], "completed success")
+        check("stop: it says stopping", "stopping" in sfm.statuses(o["id"]),
+              sfm.statuses(o["id"]))
+    sfm.quiet(0.5)
+    before = len(sfm.of(o["id"]))
+    sfm.publish("harvest.stop.mastodon.mastodon_account", {"id": o["id"]})
+    sfm.quiet()
+    same("stop of a finished one: nothing is said", len(sfm.of(o["id"])),
+         before)
+
+
+def kills():
+    """SIGKILL at any moment of short harvests: each id comes, nothing is lost,
+    and no file is told of under two ids."""
+    orders = []
+    for turn in range(8):
+        o = order("ada", "bob")
+        orders.append(o)
+        sfm.publish(KEY, o)
+        sfm.wait(lambda: False, [0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2][
+            turn])
+        door.kill()
+        sfm.wait(lambda: False, 0.05)
+        door.start()
+    finals = [sfm.final(o["id"], 60) for o in orders]
+    same("kills: each ends", [f and f["status"] for f in finals],
+         ["completed success"] * len(orders))
+    posts = sum(len(a["posts"]) for a in world["accounts"]
+                if a["name"] in ("ada", "bob"))
+    for o, f in zip(orders, finals):
+        files = {ROOT + w["warc"]["path"].removeprefix("/sfm-data"):
+                 w["warc"] for w in sfm.of(o["id"], "warc_created")}
+        there = set(glob.glob(place(o) + "/20*/*/*/*/*.warc.gz"))
+        same("kills: each file is told of", set(files), there)
+        ids = {}
+        for w in sfm.of(o["id"], "warc_created"):
+            ids.setdefault(w["warc"]["path"], set()).add(w["warc"]["id"])
+        check("kills: under one id", all(len(v) == 1 for v in ids.values()),
+              ids)
+        check("kills: whole", all(hashlib.sha1(open(p, "rb").read())
+              .hexdigest() == w["sha1"] for p, w in files.items()))
+        if f:
+            same("kills: all posts are counted", sum(
+                n for day in f["stats"].values() for n in day.values()),
+                posts)
+        statuses = sfm.statuses(o["id"])
+        check("kills: nothing follows the final status", all(
+            s in FINAL for s in statuses[statuses.index(FINAL[0]):])
+            if FINAL[0] in statuses else False, statuses)
+
+
+def pauses():
+    """SIGTERM pauses it and says so; the next start takes it up."""
+    sim.faults({"match": {"path": "/api/v1/accounts/*/statuses"},
+                "fault": {"stall": 200, "at": 0}})
+    o = order("ada")
+    sfm.publish(KEY, o)
+    sfm.wait(lambda: sfm.statuses(o["id"]))
+    same("pause: exit code", door.stop(40), 0)
+    check("pause: it says so", sfm.wait(lambda: "paused" in
+                                        sfm.statuses(o["id"]), 5),
+          sfm.statuses(o["id"]))
+    sim.faults()
+    door.start()
+    f = sfm.final(o["id"])
+    if check("pause: it is taken up", f is not None, door.said()):
+        same("pause: success, and said", (f["status"], [
+            x["code"] for x in f["warnings"]]),
+            ("completed success", ["harvest_resumed"]))
+
+
+def crashed():
+    """A body that came back three times without being stored is put aside."""
+    o = order("ada")
+    text = json.dumps(o)
+    door.stop(40)
+    sfm.raw("mastodon_harvester", text, exchange="")
+    channel = sfm.connection.channel()
+    m = None
+    while m is None:
+        m = channel.basic_get("mastodon_harvester")
+    channel.basic_reject(m.delivery_tag, requeue=True)
+    channel.close()
+    with sqlite3.connect(door.data + "/store.db") as db:
+        db.execute("INSERT INTO harvest_crash VALUES (?, 2, ?)", (
+            "sha256:" + hashlib.sha256(text.encode()).hexdigest(),
+            int(time.time() * 1e6)))
+    db.close()
+    door.start()
+    found = dead_letters(1)
+    same("crashed: a dead letter", [h["x-argiope-reason"] for h, _ in found],
+         ["crashed"])
+    check("crashed: masked", found and TOKEN not in found[0][1] and
+          json.loads(found[0][1])["id"] == o["id"], found)
+    sfm.quiet()
+    same("crashed: it was not read", sfm.of(o["id"]), [])
+
+
+def no_listener():
+    """A message that no queue takes waits; so does the broker's own end."""
+    sfm.connection.release()
+    rabbit.ctl("delete_queue", "sfm_ui")
+    o = order("ada")
+    c = Connection(f"amqp://guest:guest@127.0.0.1:{rabbit.port}//")
+    with producers[c].acquire(block=True) as p:
+        p.publish(body=o, routing_key=KEY, exchange=sfm.exchange)
+    c.release()
+    check("no listener: messages come back", wait_until(
+        lambda: (door.metric("argiope_harvest_door_published_total",
+                             result="returned") or 0) >= 1, 20))
+    rabbit.kill()
+    rabbit.start()
+    sfm.connect()
+    f = sfm.final(o["id"], 90)
+    check("no listener: all comes when there is one",
+          f is not None and f["status"] == "completed success", door.said())
+    same("no listener: each file once", len(sfm.of(o["id"],
+                                                   "warc_created")), 1)
+    check("no listener: the outbox is empty", wait_until(
+        lambda: door.metric("argiope_harvest_door_outbox_messages") == 0, 10))
+
+
+def secrets():
+    """The credential is in no log, no database and no message."""
+    for path in [door.log, *glob.glob(door.data + "/store.db*")]:
+        with open(path, "rb") as f:
+            check(f"no secret in {os.path.basename(path)}",
+                  TOKEN.encode() not in f.read())
+    check("no secret in a message", TOKEN not in json.dumps(
+        [b for _, b, *_ in sfm.got]))
+
+
+def without_a_url():
+    """Without harvest.url nobody is contacted."""
+    plain = Serve("plain", [])
+    time.sleep(1)
+    rows = rabbit.ctl("-q", "list_connections", "client_properties")
+    same("without harvest.url: no connection", rows.count("argiope"), 0)
+    same("without harvest.url: it ends in order", plain.stop(), 0)
+
+
+need("harvest_door")
+rabbit = Rabbit()
+sim = Platforms("--items", "400")
+world = sim.world(HOST)
+TOKEN = world["tokens"]["user"]
+ROOT = os.path.join(PLACE, "root")
+os.makedirs(ROOT)
+wanted = sys.argv[2:]
+without_a_url()
+door = Door("one")
+sfm = Sfm()
+wait_until(lambda: door.log_has("side=publishing") and
+           depth("argiope_dead") is not None, 20)
+for scene in (objects, whole, refused, letters, stops, pauses, kills,
+              crashed, no_listener, secrets):
+    if wanted and scene.__name__ not in wanted:
+        continue
+    note(scene.__name__)
+    result = scene()
+    if scene is whole:
+        repeated(result)
+same("the daemon ends in order", door.stop(40), 0)
+done()
