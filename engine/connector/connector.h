@@ -289,9 +289,9 @@ struct connector {
 	const char *label;           /* of its items: "mastodon posts" */
 	const char *title, *help;    /* for people; `help` is a sentence */
 	enum connector_kind kind;
+	bool state_is_number;        /* its values are, in state.json */
 	const struct connector_param *params;
 	struct connector_seeds seeds;
-	bool state_is_number;        /* in state.json; else a text */
 	const struct connector_key *credential;
 	const char *key_instead;     /* one of them, with which none of the
 	                              * others is needed; or NULL */
