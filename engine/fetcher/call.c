@@ -156,12 +156,17 @@ tell_answer(struct page *p)
 	post_answered(c);
 }
 
-/* An answer that is kept for its meaning alone, such as a budget's state. */
+/* An answer that is kept for its meaning alone, such as a budget's state: the
+ * HTTP message, so that it can be read again as it came. */
 static bool
 put_metadata(struct page *p, struct why *w)
 {
 	struct submission *s = &p->submission;
 	const struct hop *h = page_hop(p);
+	FREED(buf_free) struct buf clean = BUF_INIT, names = BUF_INIT;
+	const struct redactor *r = page_redactor(p);
+	struct str block[] = { r != NULL && redact_response_head(r, h->head,
+	    &clean, &names) ? buf_str(&clean) : h->head, buf_str(&h->body) };
 	const char *info = atomic_load_explicit(&p->crawl->shared->warcinfo_id,
 	    memory_order_acquire);
 	struct warc_capture capture = { .crawl = s->crawl,
@@ -169,9 +174,9 @@ put_metadata(struct page *p, struct why *w)
 	    .requested_url = s->lease.url };
 	struct warc_document d = { .type = WARC_METADATA,
 	    .target_uri = h->url.href, .date = h->start,
-	    .content_type = http_find(&h->parsed, STR("Content-Type")),
+	    .content_type = STR("application/http;msgtype=response"),
 	    .warcinfo_id = str_of(info), .capture = &capture,
-	    .block = &p->content, .block_n = 1 };
+	    .block = block, .block_n = ARRAY_LEN(block) };
 
 	s->parts = ARENA_NEW(&s->arena, struct archive_member);
 	if (warc_put_document(p->fetcher->writer, &d, &s->members, &p->final,

@@ -23,7 +23,7 @@
 /* How an answer is archived. */
 enum call_archive {
 	CALL_RESPONSE,               /* its exchanges: response and request */
-	CALL_METADATA,               /* its decoded body, a metadata record */
+	CALL_METADATA,               /* its head and body, a metadata record */
 	CALL_UNARCHIVED              /* nothing, and it has no number */
 };
 

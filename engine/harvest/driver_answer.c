@@ -107,11 +107,10 @@ findings_of(struct driver *d)
 
 /* ---- Judging -------------------------------------------------------- */
 
+/* The call names the status. */
 static bool
-is_expected(const struct connector_call *call, int status)
+is_named(const struct connector_call *call, int status)
 {
-	if (status >= 200 && status < 300)
-		return true;
 	for (const int *s = call->statuses; s != NULL && *s != 0; s++)
 		if (*s == status)
 			return true;
@@ -144,22 +143,44 @@ give(struct slot *s, const struct connector_answer *a)
 	s->state = d->again ? SLOT_READY : SLOT_FREE;
 }
 
+static enum driver_verdict
+judge(const struct slot *s, const struct driver_answer *in)
+{
+	bool good = in->status >= 200 && in->status < 300;
+	bool named = is_named(&s->call, in->status);
+
+	/* Whatever comes of it. */
+	if (s->call.as_crawl)
+		return VERDICT_TAKEN;
+	/* A token may end before its time; the next one counts. */
+	if (in->status == 401 && s->call.auth == CONNECTOR_APP_BEARER &&
+	    !s->renewed)
+		return VERDICT_RENEW;
+	if (in->status == 429 && !named)
+		return VERDICT_LATER;
+	if ((in->status >= 500 && !named) || (good && in->damaged))
+		return VERDICT_LOST;
+	return (good && !in->too_long) || named ? VERDICT_TAKEN :
+	    VERDICT_USELESS;
+}
+
 enum driver_verdict
 driver_take(struct slot *s, const struct driver_answer *in)
 {
 	struct connector_answer a = { .status = in->status, .head = in->head,
-	    .when = in->when };
+	    .when = in->when, .refused = in->refused };
 	bool good = in->status >= 200 && in->status < 300;
+	yyjson_doc *doc = NULL;
 
-	if (in->status == 429)
-		return VERDICT_LATER;
-	if (in->status >= 500 || (good && in->damaged))
-		return VERDICT_LOST;
-	if (!is_expected(&s->call, in->status) || (good && in->too_long))
-		return VERDICT_USELESS;
-	yyjson_doc *doc = yyjson_read(in->body.p, in->body.n,
-	    YYJSON_READ_BIGNUM_AS_RAW);
-	if (doc == NULL && good)
+	enum driver_verdict v = judge(s, in);
+	if (v != VERDICT_TAKEN)
+		return v;
+	if (s->call.expect == CONNECTOR_BYTES)
+		a.body = in->body;
+	else
+		doc = yyjson_read(in->body.p, in->body.n,
+		    YYJSON_READ_BIGNUM_AS_RAW);
+	if (doc == NULL && good && s->call.expect == CONNECTOR_JSON)
 		return VERDICT_LOST;
 	a.json = yyjson_doc_get_root(doc);
 	look_for_secrets(s->driver, in->body);

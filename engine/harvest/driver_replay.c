@@ -4,11 +4,13 @@
  *
  * An answer belongs to the call that is wanted under its URL.  One that no call
  * wants any more is left alone: another version of the connector may ask in
- * another way.
+ * another way.  A call as a crawl that had no answer has no record either: it
+ * stands before a later one's.
  */
 #include "engine/engine.h"
 #include "engine/harvest/driver_own.h"
 #include "engine/parser/url.h"
+#include "os/clock.h"
 #include "os/log.h"
 
 /* The URL as a record has it: canonical, without fragment and secrets. */
@@ -32,17 +34,47 @@ wanted(struct driver *d, struct str url, struct arena *a)
 	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++) {
 		struct slot *s = &d->slots[i];
 		if (s->state == SLOT_READY && str_eq(recorded,
-		    recorded_url(d, s->call.url, a)))
+		    recorded_url(d, s->url, a)))
 			return s;
 	}
 	return NULL;
 }
 
+/* The first call as a crawl had no answer.  False: there is no such call. */
+static bool
+take_silence(struct driver *d)
+{
+	struct driver_answer none = { .refused = STR("there was no answer"),
+	    .when = clock_wall() };
+
+	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++) {
+		struct slot *s = &d->slots[i];
+		if (s->state != SLOT_READY || !s->call.as_crawl)
+			continue;
+		(void)driver_take(s, &none);
+		driver_fill(d);
+		return true;
+	}
+	return false;
+}
+
+static struct slot *
+find_slot(struct driver *d, struct capture_query *q)
+{
+	struct slot *s;
+
+	if (q->hops_n == 0)
+		return NULL;
+	do
+		s = wanted(d, q->hops[0].url, &q->arena);
+	while (s == NULL && d->end == DRIVER_GOES_ON && take_silence(d));
+	return s;
+}
+
 static void
 take_capture(struct driver *d, struct capture_query *q)
 {
-	struct slot *s = q->hops_n == 0 ? NULL : wanted(d, q->hops[0].url,
-	    &q->arena);
+	struct slot *s = find_slot(d, q);
 	struct http_head head;
 
 	if (s == NULL || http_parse_head(q->hops[0].response, false,
@@ -56,8 +88,9 @@ take_capture(struct driver *d, struct capture_query *q)
 	    .body = q->body_bytes, .damaged = q->damaged,
 	    .too_long = q->cut || (q->entry.flags & JOURNAL_TRUNCATED),
 	    .when = { q->entry.start.us + q->entry.duration_us } };
-	if (driver_take(s, &answer) == VERDICT_TAKEN)
-		d->look.replayed++;
+	enum driver_verdict v = driver_take(s, &answer);
+	d->look.replayed += v == VERDICT_TAKEN;
+	s->renewed |= v == VERDICT_RENEW;
 }
 
 static void

@@ -12,7 +12,9 @@
 #include "os/clock.h"
 #include "os/tree.h"
 
+/* Budgets take the place of delays, but not for calls as a crawl. */
 #define POLICY "{\"rate_limit\":0,\"robots\":\"ignore\"}"
+#define CRAWL_POLICY "{}"
 
 /* "sfmui:45" as part of a path: "sfmui_45". */
 static struct str
@@ -115,7 +117,8 @@ launch_crawl(struct harvest *h)
 {
 	h->launch = (struct launch){
 		.spec.kind = CRAWL_HARVEST, .spec.name = h->id,
-		.spec.policy = STR(POLICY),
+		.spec.policy = h->text.connector->as_crawl ?
+		    STR(CRAWL_POLICY) : STR(POLICY),
 		.spec.key = arena_printf(&h->arena, "harvest %.*s",
 		    STR_FMT(h->id)),
 		.spec.warc_dir = str_of(h->dir),
