@@ -163,7 +163,7 @@ for n, page in enumerate(("duplicate", "overlap", "empty")):
 sim.faults({"match": {"path": FEED, "from": 3}, "fault": {"page": "loop"}})
 code, said = harvest("loop", "--seed", ADA, seconds=120)
 check("a cursor that loops is a failure", code == 69 and
-      "unknown_error" in said and "circle" in said, said)
+      "unknown_error" in said and "leads nowhere" in said, said)
 check("... without a state", not os.path.exists(
     f"{PLACE}/loop/posts/state.json") or state("loop") == {})
 sim.faults({"match": {"path": FEED, "nth": 2},

@@ -22,9 +22,10 @@
 #include "base/option.h"
 #include "tests/platforms/platforms.h"
 
-const struct platform *const platforms[] = { &bluesky_platform, &feed_platform,
-	&flickr_platform, &mastodon_platform, &tumblr_platform,
-	&twitter_platform, &weibo_platform, &youtube_platform, NULL };
+const struct platform *const platforms[] = { &bluesky_platform,
+	&declared_platform, &feed_platform, &flickr_platform,
+	&mastodon_platform, &tumblr_platform, &twitter_platform,
+	&weibo_platform, &youtube_platform, NULL };
 
 #define OPTIONS(X)                                                           \
 	X(PORT, "port", 0, "N", NUMBER, 0, 65535, "listen there; 0: any")    \

@@ -191,7 +191,8 @@ struct platform {
 	    char sentence[static 200]);
 };
 extern const struct platform *const platforms[];     /* up to NULL */
-extern const struct platform bluesky_platform, feed_platform,
+extern const struct platform bluesky_platform, declared_platform,
+    feed_platform,
     flickr_platform, mastodon_platform, tumblr_platform, twitter_platform,
     weibo_platform, youtube_platform;
 

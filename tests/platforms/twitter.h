@@ -147,7 +147,9 @@ void twitter2_fail(struct request *, int status, const char *title,
     const char *detail);
 void twitter2_answer_rules(struct request *, enum twitter_auth);
 void twitter2_answer_stream(struct request *, enum twitter_auth);
-/* JSON of v2, with the fields that the request names (twitter2_json.c). */
+/* JSON of v2, with the fields that the request names (twitter2_json.c); they
+ * are read first, and once. */
+void twitter2_read_lists(struct request *);
 void twitter2_write_user(struct request *, const char *name,
     const struct twitter_account *);
 void twitter2_write_page(struct request *, const struct tweet_page *,

@@ -410,6 +410,7 @@ twitter2_answer(struct request *r, enum twitter_auth auth)
 	struct str path = r->head.path, raw = r->head.raw_path;
 	bool get = str_eq(r->head.method, STR("GET"));
 
+	twitter2_read_lists(r);
 	if (str_eq(path, STR("/2/tweets/search/stream/rules"))) {
 		twitter2_answer_rules(r, auth);
 	} else if (get && str_eq(path, STR("/2/tweets/search/stream"))) {

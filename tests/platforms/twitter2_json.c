@@ -4,14 +4,32 @@
  */
 #include "tests/platforms/twitter.h"
 
-/* Whether a list of names in a parameter has this one. */
+static const char *const list_names[] = { "expansions", "tweet.fields",
+	"user.fields", "media.fields", "poll.fields", "place.fields" };
+
+/* Of a request: the lists of names in its parameters. */
+struct lists {
+	struct str list[ARRAY_LEN(list_names)];
+};
+
+void
+twitter2_read_lists(struct request *r)
+{
+	struct lists *l = ARENA_NEW(&r->arena, struct lists);
+
+	for (size_t i = 0; i < ARRAY_LEN(list_names); i++)
+		if (!request_param(r, list_names[i], &l->list[i]))
+			l->list[i] = STR_NONE;
+	r->stream_data = l;
+}
+
+/* Whether the list in a parameter has this name. */
 static bool
 wants(struct request *r, const char *parameter, const char *name)
 {
-	struct str list, one;
+	const struct lists *l = r->stream_data;
+	struct str list = l->list[STR_ROW(str_of(parameter), list_names)], one;
 
-	if (!request_param(r, parameter, &list))
-		return false;
 	while (str_split(&list, ',', &one))
 		if (str_eq(one, str_of(name)))
 			return true;

@@ -196,10 +196,11 @@ the_second_protocol_has_numbers(void **state)
 	(void)state;
 	EXPECT(TWO, ASK2("") "\n" COUNT STATE2("7") COUNT
 	    "deleted at://did:plc:a/app.bsky.feed.post/1\n" STATE2("9")
-	    STATE2("10") ASK2("&cursor=10") " from=6\n"
+	    STATE2("10") ASK2("&cursor=10") " from=8\n"
 	    /* The last one comes again. */
 	    COUNT STATE2("11"),
 	    FRAME(POST2("7", "01", "1")), FRAME(POST2("8", "01", "2")),
+	    FRAME(POST2("8", "01", "9")), FRAME(POST2("6", "01", "8")),
 	    FRAME(FRAME2("commit", "9", "02", "," OP("delete", "1", "x"))),
 	    FRAME(FRAME2("sync", "10", "02", "")), END,
 	    FRAME(FRAME2("sync", "10", "02", "")),
@@ -405,10 +406,21 @@ damaged_checkpoints_are_refused(void **state)
 	 * and one hash. */
 	struct str fine = STR("\x01\x00\x05\x06\x07\0\0\0\0\0\0\0\x08\x3c\x01"
 	    "\x01" "12345678");
+	struct buf full = BUF_INIT;
 	char bad[24];
 
 	(void)state;
 	try_checkpoint(fine, OK);
+	/* As many hashes as there may be, and one more. */
+	for (unsigned n = 6000; n <= 6001; n++) {
+		buf_clear(&full);
+		buf_put_str(&full, str_cut(fine, 0, 15));
+		buf_put_varint(&full, n);
+		memset(buf_grow(&full, 8 * (size_t)n), 'x', 8 * (size_t)n);
+		assert_in_range(full.n, 1, CONNECTOR_SAVED_BYTES_MAX);
+		try_checkpoint(buf_str(&full), n == 6000 ? OK : ERR_CORRUPT);
+	}
+	buf_free(&full);
 	for (size_t n = 0; n < fine.n; n++)
 		try_checkpoint(str_cut(fine, 0, n), ERR_CORRUPT);
 	/* Another version, flags that are none, a date before 1970, a pause

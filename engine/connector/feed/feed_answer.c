@@ -230,7 +230,7 @@ answer_document(struct feed_run *r, const struct connector_answer *answer,
 		.media = connector_param_bool(options, "media"),
 		.web_resources = connector_param_bool(options,
 		    "web_resources") };
-	struct feed_about about = { .is_archive = false };
+	struct feed_about about = { .older = BUF_INIT };
 	struct why w = WHY_INIT;
 	uint64_t digest;
 

@@ -40,11 +40,11 @@ typedef enum err feed_entry_fn(void *arg, const struct feed_entry *,
 void feed_entry_clear(struct feed_entry *);
 void feed_entry_free(struct feed_entry *);
 
-/* What a feed says of itself: the document with older entries, as written there
- * (RFC 5005: prev-archive, else next; JSON Feed: next_url); or empty. */
+/* What a feed says of itself. */
 struct feed_about {
+	/* The document with older entries, as written there (RFC 5005:
+	 * prev-archive, else next; JSON Feed: next_url); or empty. */
 	struct buf older;
-	bool is_archive;         /* it was prev-archive, which wins */
 };
 
 /*

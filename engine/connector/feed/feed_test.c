@@ -105,7 +105,8 @@ urls_of_new_entries_are_found(void **state)
 static void
 older_documents_are_read_on_demand(void **state)
 {
-	static const char *const left[] = { F ".seen", D2, NULL };
+	static const char *const left[] = { F ".etag", "\"0\"", F ".seen", D2,
+		NULL };
 	HARVEST(SEED OPTIONS("\"history\":true"),
 	    { 200, XML "ETag: \"1\"\r\n", RSS(LINK("next", "?n")
 	    LINK("prev-archive", "/old/2") LINK("next", "?m") ITEM("1")) },
@@ -123,7 +124,8 @@ older_documents_are_read_on_demand(void **state)
 	h.answers_n = 2;
 	h.message = "{" SEED OPTIONS("\"history\":true,\"incremental\":true")
 	    "}";
-	testing_expect(&h, ASK(F) COUNT("1") ASK("https://f.example/old/2")
+	testing_expect(&h, "call " F " as a crawl [If-None-Match: \"0\"]\n"
+	    COUNT("1") ASK("https://f.example/old/2")
 	    "state " F ".etag=\"1\"\n" SEEN(F, D1 D2) "done\n");
 	h.answers_n = 1;
 	h.message = "{" SEED "}";

@@ -207,15 +207,13 @@ read_feed_link(struct reading *r, const char **attributes)
 {
 	struct str rel = attribute(attributes, "rel"), href =
 	    attribute(attributes, "href");
-	bool archive = str_eq(rel, STR("prev-archive"));
 
-	if (r->about == NULL || href.n == 0 || r->about->is_archive ||
-	    !(archive || (str_eq(rel, STR("next")) &&
+	if (r->about == NULL || href.n == 0 ||
+	    !(str_eq(rel, STR("prev-archive")) || (str_eq(rel, STR("next")) &&
 	    r->about->older.n == 0)))
 		return;
 	buf_clear(&r->about->older);
 	buf_put_str(&r->about->older, href);
-	r->about->is_archive = archive;
 }
 
 static void

@@ -107,6 +107,36 @@ expect_refusal(const char *text, const char *want)
 	free_read(&r);
 }
 
+/* The worked examples of examples/json_api. */
+static void
+examples_are_read(void **state)
+{
+	static const struct {
+		const char *name;
+		enum json_next next;
+	} examples[] = { { "articles", JSON_NEXT_PAGE },
+		{ "forum", JSON_NEXT_CURSOR }, { "issues", JSON_NEXT_LINK } };
+	const char *source = getenv("ARGIOPE_SOURCE");
+	char path[512], text[4096];
+	struct read r;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
+		snprintf(path, sizeof(path), "%s/examples/json_api/%s.json",
+		    source == NULL ? "." : source, examples[i].name);
+		FILE *f = fopen(path, "rb");
+		assert_non_null(f);
+		text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+		fclose(f);
+		read_text(&r, text, YYJSON_READ_NUMBER_AS_RAW);
+		if (r.e != OK)
+			fail_msg("%s: %s", examples[i].name, r.w.text);
+		assert_int_equal(r.d.next, examples[i].next);
+		assert_true(r.d.columns_n > 0);
+		free_read(&r);
+	}
+}
+
 #define BASE "\"label\":\"x\",\"items\":\"/a\",\"id\":\"/id\""
 #define WRONG(more, field, why)                                              \
 	expect_refusal("{\"url\":\"https://a.example/\"," BASE "," more "}", \
@@ -189,6 +219,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_description_is_read),
 		cmocka_unit_test(a_short_description_is_read),
+		cmocka_unit_test(examples_are_read),
 		cmocka_unit_test(addresses_that_are_none_are_named),
 		cmocka_unit_test(wrong_members_are_named),
 	};
