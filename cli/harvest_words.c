@@ -2,7 +2,9 @@
 
 #include "base/json.h"
 #include "base/json_writer.h"
+#include "cli/stores.h"
 #include "engine/connector/connectors.h"
+#include "engine/harvest/credential.h"
 #include "os/file.h"
 
 #define CREDENTIALS_BYTES_MAX ((size_t)1 << 20)
@@ -147,12 +149,39 @@ put_options(struct words *x, struct why *w)
 
 /* ---- The credential ------------------------------------------------- */
 
+/* From the store, beside a daemon or without one. */
+static enum err
+put_kept(struct words *x, const char *name, struct why *w)
+{
+	FREED(store_close) struct store *st = NULL;
+	struct cli *c = x->cli;
+	struct seal_key key;
+	struct str json;
+
+	enum err e = stores_find(c, "credential", &st, w);
+	if (e == OK)
+		e = credential_key(&c->conf, c->data_dir, &key, w);
+	if (e == OK)
+		e = credential_get(st, &key, str_of(name), &c->arena, &json,
+		    w);
+	if (e == OK)
+		json_raw(&x->message, "credentials", json);
+	explicit_bzero(&key, sizeof(key));
+	return e;
+}
+
 static enum err
 put_credentials(struct words *x, struct why *w)
 {
 	const char *path = cli_text(x->cli, "credentials-file", NULL);
+	const char *name = cli_text(x->cli, "credential", NULL);
 	FREED(buf_free) struct buf b = BUF_INIT;
 
+	if (path != NULL && name != NULL)
+		return why(w, ERR_USAGE, "--credential and --credentials-file "
+		    "name one each; leave one of them away");
+	if (name != NULL)
+		return put_kept(x, name, w);
 	if (path == NULL)
 		return OK;
 	enum err e = file_load_private(path, CREDENTIALS_BYTES_MAX, &b, w);
@@ -199,7 +228,7 @@ static enum err
 check_alone(struct cli *c, struct why *w)
 {
 	static const char *const others[] = { "seed", "uid", "stdin", "option",
-	    "credentials-file" };
+	    "credentials-file", "credential" };
 
 	if (c->options.operands_n > 0)
 		return why(w, ERR_USAGE, "--message has the type, too; leave "

@@ -20,6 +20,8 @@
 	    "an option of the type; may be given again")                     \
 	X(CREDENTIALS, "credentials-file", 0, "FILE", PATH, 0, 0,            \
 	    "the credential, a JSON object in a file that only you may read") \
+	X(CREDENTIAL, "credential", 0, "NAME", TEXT, 0, 0,                   \
+	    "the credential that argiope credential put keeps by that name") \
 	X(MESSAGE, "message", 0, "FILE", PATH, 0, 0,                         \
 	    "take the start message in FILE as it is, in place of TYPE, "    \
 	    "seeds, options and credential; - is standard input")

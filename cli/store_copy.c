@@ -16,8 +16,9 @@
 const struct option_verb store_copy_verb = {
 	"store copy", "TARGET", 1, 1,
 	"Copy what the store keeps between SQLite and PostgreSQL",
-	"Policies, schedules, tokens and harvests are copied.  TARGET is the "
-	"URL of a PostgreSQL database, to which the store of the "
+	"Policies, schedules, tokens, harvests and credentials are copied; "
+	"the latter need the same secrets.key_file.  TARGET is the URL of a "
+	"PostgreSQL database, to which the store of the "
 	"data directory is copied; or sqlite:DIR, to which that of store.url "
 	"is.  What is there stays; the copy is used once store.url says so.  "
 	"No daemon may use the data directory meanwhile.  A password for "
@@ -114,14 +115,15 @@ print_counts(const struct copying *x)
 		json_u64(b, "schedules", x->n.schedules);
 		json_u64(b, "tokens", x->n.tokens);
 		json_u64(b, "harvests", x->n.harvests);
+		json_u64(b, "credentials", x->n.credentials);
 		buf_put_text(b, "}\n");
 		return;
 	}
 	buf_printf(b, "copied: %zu policies, %zu schedules, %zu tokens, "
-	    "%zu harvests\n"
+	    "%zu harvests, %zu credentials\n"
 	    "To use them, set store.url = \"%s\"\n", x->n.policies,
-	    x->n.schedules, x->n.tokens, x->n.harvests, x->to_file ? "" :
-	    x->url);
+	    x->n.schedules, x->n.tokens, x->n.harvests, x->n.credentials,
+	    x->to_file ? "" : x->url);
 }
 
 enum err

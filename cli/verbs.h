@@ -49,6 +49,9 @@
 	VERBS_REALTIME(X)                                                    \
 	X(harvest_types)                                                     \
 	X(harvest_run)                                                       \
+	X(credential_put)                                                    \
+	X(credential_list)                                                   \
+	X(credential_delete)                                                 \
 	X(status)                                                            \
 	X(backup)                                                            \
 	X(archive_ls)                                                        \

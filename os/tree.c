@@ -184,6 +184,25 @@ tree_exchange(const char *a, const char *b, struct why *w)
 	return fail(w, "cannot exchange", b);
 }
 
+/* A new file that has no name, or where that cannot be, one whose name goes at
+ * once; a process that was killed in between has left its own. */
+static int
+open_new(const char *dir)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct str path = arena_printf(&a, "%s/.mode-%ld", dir,
+	    (long)getpid());
+	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+
+	if (fd >= 0)
+		return fd;
+	(void)unlink(path.p);
+	fd = open(path.p, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd >= 0)
+		(void)unlink(path.p);
+	return fd;
+}
+
 /*
  * The process's umask can only be read by setting it, which other threads
  * would notice; a new file shows it as well.
@@ -191,18 +210,14 @@ tree_exchange(const char *a, const char *b, struct why *w)
 static enum err
 read_umask(const char *dir, mode_t *allowed, struct why *w)
 {
-	FREED(arena_free) struct arena a = ARENA_INIT;
-	struct str path = arena_printf(&a, "%s/.mode", dir);
 	struct stat s;
-	int fd = open(path.p, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	int fd = open_new(dir);
 
 	if (fd < 0)
-		return fail(w, "cannot make", path.p);
+		return fail(w, "cannot make a file in", dir);
 	enum err e = fstat(fd, &s) == 0 ? OK : fail(w, "cannot read the mode "
-	    "of", path.p);
+	    "of a file in", dir);
 	close(fd);
-	if (unlink(path.p) != 0 && e == OK)
-		e = fail(w, "cannot remove", path.p);
 	*allowed = s.st_mode & 0666;
 	return e;
 }

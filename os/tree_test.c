@@ -104,6 +104,7 @@ static void
 test_exchange_and_share(void **state)
 {
 	struct stat s;
+	struct buf b = BUF_INIT;
 	mode_t before = umask(027);
 
 	(void)state;
@@ -117,6 +118,10 @@ test_exchange_and_share(void **state)
 	assert_int_equal(s.st_mode & 07777, 0750);
 	assert_int_equal(stat("tree.tmp/a/one", &s), 0);
 	assert_int_equal(s.st_mode & 07777, 0640);
+	/* Nothing else is there now, nor after a crash. */
+	assert_int_equal(tree_walk("tree.tmp/a", note, &b, NULL), OK);
+	assert_string_equal(buf_text(&b), "one:1 ");
+	buf_free(&b);
 	assert_int_equal(tree_exchange("tree.tmp/a", "tree.tmp/b", NULL), OK);
 	expect("tree.tmp/a/two", "2");
 	expect("tree.tmp/b/one", "1");

@@ -1,12 +1,9 @@
 #include "engine/harvest/harvest_own.h"
 
-#include <limits.h>
-
 #include "engine/catalog/crawl_registry.h"
 #include "engine/harvest/budget.h"
-#include "engine/harvest/place.h"
+#include "engine/harvest/credential.h"
 #include "os/clock.h"
-#include "os/key_file.h"
 #include "os/log.h"
 
 /* ---- What the files of this folder share ---------------------------- */
@@ -296,20 +293,6 @@ harvest_next_note(struct harvests *all, struct str id, size_t *at,
 
 /* ---- All of them ---------------------------------------------------- */
 
-static enum err
-read_key(struct harvests *all, struct why *w)
-{
-	struct str set = conf_str(all->options.conf, CONF_SECRETS_KEY_FILE);
-	char own[PATH_MAX];
-
-	if (set.n == 0 && snprintf(own, sizeof(own), "%s/%s",
-	    all->options.data_dir, KEY_FILE_NAME) >= PATH_MAX)
-		return why(w, ERR_INPUT, "the path %s is too long",
-		    all->options.data_dir);
-	return key_file_read(set.n == 0 ? own : set.p, set.n == 0,
-	    all->key.bytes, w);
-}
-
 enum err
 harvests_open(const struct harvests_options *o, struct harvests **out,
     struct why *w)
@@ -320,7 +303,7 @@ harvests_open(const struct harvests_options *o, struct harvests **out,
 	list_init(&all->all);
 	all->budgets = budgets_new();
 	all->pool = pool_new(1);
-	enum err e = read_key(all, w);
+	enum err e = credential_key(o->conf, o->data_dir, &all->key, w);
 	if (e != OK)
 		harvests_free(&all);
 	*out = all;

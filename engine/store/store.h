@@ -1,6 +1,7 @@
 /*
  * store -- what people and programs have put down to be kept: policies,
- * schedules, tokens, and harvests (store_harvest.h).
+ * schedules, tokens; harvests (store_harvest.h), credentials
+ * (store_credential.h).
  *
  * The store judges no policy and no seed: engine/policy does.  It holds to the
  * limits below, and knows its keys.  Every verb that writes has committed when
@@ -66,11 +67,11 @@ bool store_is_shared(const struct store *);
 bool store_url_is_server(const char *url);
 
 /*
- * Put all policies, schedules, tokens and harvests of `from`, with their ids,
- * into `to`, in one commit.  EXISTS when `to` has any.
+ * Put all rows of `from`, with their ids, into `to`, in one commit.  EXISTS
+ * when `to` has any.
  */
 struct store_copied {
-	size_t policies, schedules, tokens, harvests, warcs;
+	size_t policies, schedules, tokens, harvests, warcs, credentials;
 };
 MUST_USE enum err store_copy(struct store *from, struct store *to,
     struct store_copied *, struct why *);

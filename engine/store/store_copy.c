@@ -46,6 +46,10 @@ static const struct copied_table tables[] = {
 	    "INSERT INTO harvest_warc (" WARC_COLUMNS ")"
 	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", "TTTTNNN", false, NULL,
 	    offsetof(struct store_copied, warcs) },
+	{ "credential", "SELECT name, sealed, changed FROM credential",
+	    "INSERT INTO credential (name, sealed, changed)"
+	    " VALUES (?1, ?2, ?3)", "TBN", false, NULL,
+	    offsetof(struct store_copied, credentials) },
 };
 
 static void
@@ -123,17 +127,18 @@ check_empty(struct store *to, struct why *w)
 {
 	struct query *q = database_query(to->db, "SELECT"
 	    " (SELECT count(*) FROM policy), (SELECT count(*) FROM schedule),"
-	    " (SELECT count(*) FROM token), (SELECT count(*) FROM harvest)");
-	long long n[4] = { 0 };
+	    " (SELECT count(*) FROM token), (SELECT count(*) FROM harvest),"
+	    " (SELECT count(*) FROM credential)");
+	long long n[5] = { 0 };
 
 	if (query_step(q))
-		for (int i = 0; i < 4; i++)
+		for (int i = 0; i < 5; i++)
 			n[i] = (long long)query_get_i64(q, i);
 	enum err e = query_end(&q, w);
-	if (e == OK && n[0] + n[1] + n[2] + n[3] > 0)
+	if (e == OK && n[0] + n[1] + n[2] + n[3] + n[4] > 0)
 		e = why(w, ERR_EXISTS, "the target is not empty: it has %lld "
-		    "policies, %lld schedules, %lld tokens and %lld harvests",
-		    n[0], n[1], n[2], n[3]);
+		    "policies, %lld schedules, %lld tokens, %lld harvests and "
+		    "%lld credentials", n[0], n[1], n[2], n[3], n[4]);
 	return e;
 }
 
@@ -156,7 +161,7 @@ enum err
 store_copy(struct store *from, struct store *to, struct store_copied *n,
     struct why *w)
 {
-	*n = (struct store_copied){ 0, 0, 0, 0, 0 };
+	*n = (struct store_copied){ .policies = 0 };
 	enum err e = database_begin_read(from->db, w);
 	if (e != OK)
 		return e;

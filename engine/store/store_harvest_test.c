@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "engine/store/store_credential.h"
 #include "engine/store/store_testing.h"
 #include "os/postgresql_testing.h"
 #include "os/tree.h"
@@ -240,6 +241,37 @@ copied_with_their_files(void **state)
 	store_close(&other);
 }
 
+static void
+credentials(void **state)
+{
+	struct store_credential *list;
+	struct str sealed;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(store_credential_put(store, STR("b"), STR("\0one"),
+	    t0, NULL), OK);
+	assert_int_equal(store_credential_put(store, STR("a"), STR("\0two"),
+	    t0, NULL), OK);
+	assert_int_equal(store_credential_put(store, STR("b"), STR("\0new"),
+	    minutes(1), NULL), OK);
+	assert_int_equal(store_credential_put(store, STR(""), STR("x"), t0,
+	    NULL), ERR_INPUT);
+	assert_int_equal(store_credential_get(store, STR("b"), &arena, &sealed,
+	    NULL), OK);
+	assert_true(str_eq(sealed, STR("\0new")));
+	assert_int_equal(store_credential_list(store, &arena, &list, &n, NULL),
+	    OK);
+	assert_int_equal(n, 2);
+	assert_true(str_eq(list[0].name, STR("a")));
+	assert_true(list[1].changed.us == minutes(1).us);
+	assert_int_equal(store_credential_delete(store, STR("a"), NULL), OK);
+	assert_int_equal(store_credential_delete(store, STR("a"), NULL),
+	    ERR_ABSENT);
+	assert_int_equal(store_credential_get(store, STR("a"), &arena, &sealed,
+	    NULL), ERR_ABSENT);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int
@@ -251,6 +283,7 @@ main(int argc, char **argv)
 		WITH(lists_and_refusals),
 		WITH(old_ones_are_forgotten),
 		WITH(copied_with_their_files),
+		WITH(credentials),
 	};
 
 	if (!store_test_begin(argc, argv))

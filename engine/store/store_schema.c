@@ -149,6 +149,16 @@ static const struct sql steps[] = {
 	"  created BIGINT NOT NULL,"
 	"  placed BIGINT NOT NULL,"
 	"  PRIMARY KEY (harvest, name));" },
+
+	{ "CREATE TABLE credential ("
+	"  name TEXT PRIMARY KEY,"
+	"  sealed BLOB NOT NULL,"
+	"  changed INTEGER NOT NULL) STRICT;",
+
+	"CREATE TABLE credential ("
+	"  name TEXT COLLATE \"C\" PRIMARY KEY,"
+	"  sealed BYTEA NOT NULL,"
+	"  changed BIGINT NOT NULL);" },
 };
 
 static enum err

@@ -442,6 +442,7 @@ older_store(void **state)
 		{ "DROP TABLE token", NULL },
 		{ "DROP TABLE harvest_warc", NULL },
 		{ "DROP TABLE harvest", NULL },
+		{ "DROP TABLE credential", NULL },
 		{ "ALTER TABLE schedule DROP COLUMN claim", NULL },
 		{ "ALTER TABLE schedule DROP COLUMN node", NULL },
 		{ "SELECT 1", "DROP TABLE store_version" },

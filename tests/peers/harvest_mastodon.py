@@ -333,6 +333,27 @@ code, out, err = harvest(None, "secret/killed", "--resume",
 check("the token survives a crash, sealed", code == 0 and out["items"] > 0,
       (code, out, err))
 
+code, out, err = ours("credential", "put", "private", keys, "--data",
+                      "secret/data")
+same("a credential is kept by a name", (code, out, err), (0, "", ""))
+code, out, err = ours("credential", "list", "--data", "secret/data")
+check("... and listed without what is in it", code == 0 and "private" in out
+      and token not in out, out)
+code, out, err = run(program(), "harvest", "run", "mastodon_account",
+                     *words(None, "secret/named", "--seed", "ada",
+                            "--credential", "private",
+                            host="private.example", data="secret/data")[3:])
+check("a harvest takes it", code == 0 and json.loads(out)["items"] > 0, err)
+found = [(path, form[:4]) for path, text in contents() for form in forms(token)
+         if form in text]
+same("no file has the token", found, [])
+code, out, err = ours("credential", "delete", "private", "--data",
+                      "secret/data")
+same("it is deleted", code, 0)
+code, out, err = ours("credential", "delete", "private", "--data",
+                      "secret/data")
+same("... once", code, 66)
+
 # ---- Others' tools ------------------------------------------------------------------------
 
 unknown = {x["path"] for x in sim.log() if not x["known"]}
