@@ -383,6 +383,46 @@ test_reuse(void **state)
 }
 
 /* The server closes a kept connection: the request goes again on a new one. */
+/* Takes one request more than it answers on the first connection. */
+static void
+serve_and_leave(struct test_server *s, int fd)
+{
+	bool first = atomic_fetch_add(&s->flag, 1) == 0;
+
+	while (test_server_read(s, fd)) {
+		if (first && s->got_n > 0 && atomic_fetch_add(&s->flag, 1) > 1)
+			return;
+		test_send(fd, OK_HELLO);
+	}
+}
+
+/* The request was read before the connection ended. */
+static void
+test_request_is_sent_once(void **state)
+{
+	(void)state;
+	for (int once = 0; once < 2; once++) {
+		struct fixture f = begin();
+		struct test_run r;
+
+		assert_true(test_server_open(&server, NULL, serve_and_leave));
+		for (int i = 0; i < 2; i++) {
+			test_run_open(&r, f.t, false, "h.test", server.port,
+			    "/");
+			r.x.once = once;
+			test_run_whole(f.loop, &r);
+			if (i == 1 && once)
+				assert_end(&r, RESET);
+			else
+				assert_end(&r, DONE);
+			test_run_free(&r);
+		}
+		assert_int_equal(atomic_load(&server.accepted), once ? 1 : 2);
+		end(&f);
+		test_server_close(&server);
+	}
+}
+
 static void
 test_kept_connection_dies(void **state)
 {
@@ -943,6 +983,7 @@ main(void)
 		cmocka_unit_test(test_request_refused),
 		cmocka_unit_test(test_reuse),
 		cmocka_unit_test(test_kept_connection_dies),
+		cmocka_unit_test(test_request_is_sent_once),
 		cmocka_unit_test(test_http10),
 		cmocka_unit_test(test_idle_is_closed),
 		cmocka_unit_test(test_next_address),
