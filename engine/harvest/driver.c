@@ -85,7 +85,8 @@ lost(struct slot *s, const char *what)
 	if (s->failures >= DRIVER_TRIES_MAX)
 		redo(s, what);
 	else
-		driver_wait_ms(s, (int64_t)s->failures * s->failures * 1000, what);
+		driver_wait_ms(s, (int64_t)s->failures * s->failures * 1000,
+		    what);
 }
 
 /* ---- Its answer ----------------------------------------------------- */
@@ -99,11 +100,12 @@ act_on(struct slot *s, enum driver_verdict v, const struct driver_answer *a)
 	switch (v) {
 	case VERDICT_TAKEN:
 		if (s->state == SLOT_READY)
-			driver_wait_ms(s, (int64_t)d->again_s * 1000, "the platform");
+			driver_wait_ms(s, (int64_t)d->again_s * 1000,
+			    "the platform");
 		return;
 	case VERDICT_LATER:
-		driver_wait_ms(s, budget_retry_ms(a->head, ++s->refusals, a->when),
-		    "the rate limit");
+		driver_wait_ms(s, budget_retry_ms(a->head, ++s->refusals,
+		    a->when), "the rate limit");
 		return;
 	case VERDICT_LOST:
 		lost(s, a->status >= 500 ? "the server fails" :
@@ -199,7 +201,7 @@ learn(struct slot *s)
 	struct driver *d = s->driver;
 	FREED(buf_free) struct buf key = BUF_INIT;
 
-	if (s->asks_token || s->call.as_crawl)
+	if (s->asks_token || s->call.as_crawl || s->call.rates != NULL)
 		return;
 	budget_key(d->connector->platform, s->call.budget,
 	    buf_str(&d->fingerprint), &key);

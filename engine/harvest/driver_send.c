@@ -133,14 +133,18 @@ know_secret_name(struct slot *s)
 static bool
 take_budget(struct slot *s, struct wall today)
 {
+	const struct connector_call *c = &s->call;
 	struct driver *d = s->driver;
-	FREED(buf_free) struct buf key = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT, shared = BUF_INIT;
 
-	if (s->call.as_crawl)
+	if (c->as_crawl)
 		return true;
-	budget_key(d->connector->platform, s->call.budget,
+	budget_key(d->connector->platform, c->budget,
 	    buf_str(&d->fingerprint), &key);
-	int64_t ms = budget_take(d->options.budgets, buf_str(&key), today);
+	budget_key(d->connector->platform, c->budget, STR("*"), &shared);
+	int64_t ms = c->rates != NULL ? budget_take_units(d->options.budgets,
+	    buf_str(&key), buf_str(&shared), c->rates, c->cost, today) :
+	    budget_take(d->options.budgets, buf_str(&key), today);
 	if (ms > 0)
 		driver_wait_ms(s, ms, "the rate limit");
 	return ms <= 0;

@@ -31,8 +31,8 @@ text_at(const struct connector_order *o, struct str name)
 }
 
 /*
- * "{instance}": the host of the URL that the credential has there; "{/api/url}":
- * that of the options.  *out is empty where the option is not given.
+ * "{instance}": the host of the URL that the credential has there;
+ * "{/api/url}": that of the options.  *out is empty where that is not given.
  */
 static enum err
 expand_host(struct driver *d, struct str row, struct str *out, struct why *w)

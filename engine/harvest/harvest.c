@@ -301,9 +301,10 @@ harvests_open(const struct harvests_options *o, struct harvests **out,
 
 	all->options = *o;
 	list_init(&all->all);
-	all->budgets = budgets_new();
 	all->pool = pool_new(1);
 	enum err e = credential_key(o->conf, o->data_dir, &all->key, w);
+	if (e == OK)
+		e = harvests_open_budgets(all, w);
 	if (e != OK)
 		harvests_free(&all);
 	*out = all;
@@ -362,6 +363,7 @@ harvests_free(struct harvests **ap)
 		free_harvest(&h);
 	}
 	budgets_free(&all->budgets);
+	arena_free(&all->keeping.arena);
 	explicit_bzero(&all->key, sizeof(all->key));
 	mem_free(ap);
 }
