@@ -402,7 +402,6 @@ test_request_is_sent_once(void **state)
 {
 	struct fixture f = begin();
 	struct test_run r;
-
 	(void)state;
 	assert_true(test_server_open(&server, NULL, serve_and_leave));
 	for (int i = 0; i < 2; i++) {

@@ -92,6 +92,7 @@ struct call {
 	 * the stream ends `truncated`.
 	 */
 	int64_t silence_ms;
+	size_t bytes_max;            /* received of a stream; 0: the crawl's */
 	void (*begins)(struct call *);     /* or NULL */
 	void (*piece)(struct call *, struct str bytes);
 	/* It waits for its host's turn again (429, a network error), or no

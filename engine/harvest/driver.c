@@ -218,7 +218,8 @@ driver_call_done(struct call *c)
 	learn(s);
 	if (s->asks_token)
 		d->token_is_asked = false;
-	take_end(s);
+	if (!driver_take_stream(s))
+		take_end(s);
 	call_free_answer(c);
 	if (d->options.moved != NULL)
 		d->options.moved(d->options.arg);
@@ -272,6 +273,8 @@ driver_pump(struct driver *d)
 {
 	if (!d->held || d->replaying)
 		driver_fill(d);
+	if (d->held || d->end != DRIVER_GOES_ON)
+		driver_stop_streams(d);
 	if (d->replaying)
 		driver_replay(d);
 	for (size_t i = 0; i < DRIVER_CALLS_MAX && !d->held && !d->replaying &&
@@ -330,6 +333,15 @@ driver_open(const struct driver_options *o, struct driver **out,
 	return e;
 }
 
+bool
+driver_can_harvest(struct driver *d)
+{
+	struct connector_call call;
+
+	return d->connector->next(d->run, &call) != CONNECTOR_CALL ||
+	    call.expect != CONNECTOR_FRAMES;
+}
+
 void
 driver_close(struct driver **dp)
 {
@@ -340,8 +352,12 @@ driver_close(struct driver **dp)
 	if (d->run != NULL)
 		d->connector->close(&d->run);
 	redact_free(&d->redactor);
-	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++)
+	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++) {
 		arena_free(&d->slots[i].arena);
+		buf_free(&d->slots[i].part);
+		buf_free(&d->slots[i].event);
+	}
+	mem_free(&d->left);
 	if (d->token.n > 0)
 		explicit_bzero(d->token.p, d->token.n);
 	buf_free(&d->token);
@@ -370,6 +386,7 @@ void
 driver_hold(struct driver *d)
 {
 	d->held = true;
+	driver_stop_streams(d);
 	tell_quiet(d);
 }
 
@@ -381,11 +398,20 @@ driver_go_on(struct driver *d)
 }
 
 void
+driver_stop_call(struct slot *s)
+{
+	if (s->stopped)
+		return;
+	s->stopped = true;
+	call_stop(&s->sent);
+}
+
+void
 driver_cut(struct driver *d)
 {
 	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++)
 		if (d->slots[i].state == SLOT_OUT)
-			call_stop(&d->slots[i].sent);
+			driver_stop_call(&d->slots[i]);
 }
 
 void

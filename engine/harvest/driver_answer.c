@@ -97,8 +97,8 @@ driver_fail(struct driver *d, const char *code, struct str text)
 	d->end = DRIVER_FAILURE;
 }
 
-static struct connector_findings
-findings_of(struct driver *d)
+struct connector_findings
+driver_findings(struct driver *d)
 {
 	return (struct connector_findings){ d, on_count, on_seed, on_note,
 		on_url, on_state, on_deleted, on_again, on_skip, on_fail,
@@ -117,8 +117,8 @@ is_named(const struct connector_call *call, int status)
 	return false;
 }
 
-static void
-look_for_secrets(struct driver *d, struct str body)
+void
+driver_look_for_secrets(struct driver *d, struct str body)
 {
 	if (d->secret_told || d->redactor == NULL ||
 	    !redact_has_values(d->redactor) ||
@@ -130,11 +130,11 @@ look_for_secrets(struct driver *d, struct str body)
 	    "credential, and is archived as it is"), STR_NONE);
 }
 
-static void
-give(struct slot *s, const struct connector_answer *a)
+void
+driver_give(struct slot *s, const struct connector_answer *a)
 {
 	struct driver *d = s->driver;
-	struct connector_findings f = findings_of(d);
+	struct connector_findings f = driver_findings(d);
 
 	d->again = false;
 	d->answered = a->when;
@@ -183,8 +183,8 @@ driver_take(struct slot *s, const struct driver_answer *in)
 	if (doc == NULL && good && s->call.expect == CONNECTOR_JSON)
 		return VERDICT_LOST;
 	a.json = yyjson_doc_get_root(doc);
-	look_for_secrets(s->driver, in->body);
-	give(s, &a);
+	driver_look_for_secrets(s->driver, in->body);
+	driver_give(s, &a);
 	yyjson_doc_free(doc);
 	return VERDICT_TAKEN;
 }

@@ -31,6 +31,11 @@ struct slot {
 	bool asks_token;             /* what is out is the token's request */
 	struct timer timer;
 	struct call sent;
+	bool stopped;                /* call_stop() was called */
+	/* Of a stream: when its head came; what is not whole yet. */
+	struct wall began;
+	struct buf part, event;      /* of a line; lines of an event */
+	bool event_has_field;
 	/* For driver_sign(), on the host's loop: `consumer` is the secret of
 	 * the other kinds, too. */
 	struct oauth1_keys keys;
@@ -59,8 +64,10 @@ struct driver {
 	struct mail quiet_mail;
 	bool quiet_is_out;
 
-	/* Answers from the archive. */
+	/* Answers from the archive; those that no call wanted, in order. */
 	uint64_t replay_last;
+	uint64_t *left;
+	size_t left_n, left_cap, left_at, left_end, left_taken;
 	bool replaying, reading;
 	struct capture_query capture;
 
@@ -81,6 +88,7 @@ struct driver_answer {
 	bool damaged;                /* its coding is */
 	bool too_long;               /* for fetch.body_bytes_max */
 	struct wall when;
+	struct wall began;           /* of a stream */
 };
 enum driver_verdict {
 	VERDICT_TAKEN,       /* the connector has it; the slot may be free */
@@ -90,8 +98,22 @@ enum driver_verdict {
 	VERDICT_USELESS      /* of a status that nobody expects, too long */
 };
 enum driver_verdict driver_take(struct slot *, const struct driver_answer *);
+/* The connector has it; the slot is free, or READY to be sent again. */
+void driver_give(struct slot *, const struct connector_answer *);
+struct connector_findings driver_findings(struct driver *);
+void driver_look_for_secrets(struct driver *, struct str);
 /* The run ends without success. */
 void driver_fail(struct driver *, const char *code, struct str text);
+
+/* driver_stream.c. */
+bool driver_is_stream(const struct connector_call *);
+/* The call that is about to go out is followed. */
+void driver_follow(struct slot *);
+/* Decoded bytes of a stream. */
+void driver_feed(struct slot *, struct str, struct wall when);
+void driver_end_stream(struct slot *, const struct driver_answer *);
+bool driver_take_stream(struct slot *);
+void driver_stop_streams(struct driver *);
 
 /* driver_sign.c. */
 MUST_USE enum err driver_read_hosts(struct driver *, struct why *);
@@ -118,6 +140,8 @@ void driver_wait_until(struct slot *, struct mono at, const char *what);
 void driver_wait_ms(struct slot *, int64_t ms, const char *what);
 /* The slot's call has ended. */
 void driver_call_done(struct call *);
+/* The slot's call is to end. */
+void driver_stop_call(struct slot *);
 /* Ask the connector for calls. */
 void driver_fill(struct driver *);
 

@@ -39,6 +39,7 @@ ask_token(struct slot *s)
 	    .headers_n = ARRAY_LEN(headers), .tries_max = 1,
 	    .archive = CALL_UNARCHIVED, .sign = driver_sign,
 	    .done = driver_call_done };
+	s->stopped = false;
 	s->state = SLOT_OUT;
 	engine_call(d->options.engine, &s->sent);
 }
@@ -85,6 +86,8 @@ make_headers(struct slot *s)
 	s->headers_n = 0;
 	if (c->expect == CONNECTOR_JSON)
 		add_field(s, "Accept", STR("application/json"));
+	else if (c->expect == CONNECTOR_EVENTS)
+		add_field(s, "Accept", STR("text/event-stream"));
 	add_field(s, "Accept-Encoding", STR("gzip"));
 	if (c->method != CONNECTOR_GET)
 		add_field(s, "Content-Type", str_of(types[c->method]));
@@ -108,6 +111,10 @@ send_call(struct slot *s)
 	    .archive = c->as_metadata ? CALL_METADATA : CALL_RESPONSE,
 	    .redactor = d->options.redact ? d->redactor : NULL,
 	    .sign = driver_sign, .done = driver_call_done };
+	s->began.us = 0;
+	if (driver_is_stream(c))
+		driver_follow(s);
+	s->stopped = false;
 	s->state = SLOT_OUT;
 	engine_call(d->options.engine, &s->sent);
 }

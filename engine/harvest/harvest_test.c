@@ -469,9 +469,7 @@ refusals(void **state)
 		{ "[]", "bad_request", "" },
 		{ "{\"type\":\"nothing\"}", "unsupported_harvest_type",
 		    "type" },
-		{ "{\"type\":\"mastodon_stream\",\"seeds\":[{\"token\":"
-		    "{\"stream\":\"public\"}}],\"credentials\":{\"instance\":"
-		    "\"https://m.example\",\"access_token\":\"0123456789\"}}",
+		{ "{\"type\":\"bluesky_jetstream\",\"seeds\":[]}",
 		    "unsupported_harvest_type", "type" },
 		{ "{\"type\":\"mastodon_account\",\"seeds\":[]}",
 		    "bad_request", "seeds" },
