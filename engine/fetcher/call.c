@@ -360,7 +360,15 @@ deliver_start(struct mail *m)
 	p->submission.lease.url = arena_copy(&p->submission.arena,
 	    url_parse(c->url, NULL, &p->submission.arena, &u, NULL) == OK ?
 	    str_cut(u.href, 0, u.href.n - u.fragment.n) : c->url);
-	page_resume(p, PAGE_NEWEST);
+	if (c->stored == NULL) {
+		page_resume(p, PAGE_NEWEST);
+		return;
+	}
+	if (url_parse(c->url, NULL, &p->submission.arena, &page_hop(p)->url,
+	    NULL) != OK)
+		page_hop(p)->url.href = c->url;
+	call_stream_restore(p);
+	page_resume(p, PAGE_ANSWER);
 }
 
 void

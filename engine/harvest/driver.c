@@ -29,7 +29,7 @@ deliver_quiet(struct mail *m)
 static void
 tell_quiet(struct driver *d)
 {
-	if (d->quiet_is_out || driver_is_out(d) ||
+	if (d->quiet_is_out || d->recovering || driver_is_out(d) ||
 	    (!d->held && d->end == DRIVER_GOES_ON))
 		return;
 	d->quiet_is_out = true;
@@ -271,6 +271,8 @@ driver_fill(struct driver *d)
 void
 driver_pump(struct driver *d)
 {
+	if (d->recovering)
+		return;
 	if (!d->held || d->replaying)
 		driver_fill(d);
 	if (d->held || d->end != DRIVER_GOES_ON)
@@ -378,8 +380,8 @@ driver_start(struct driver *d, uint32_t crawl, uint64_t last)
 {
 	d->crawl = crawl;
 	d->replay_last = last;
-	d->replaying = last > d->captures;
-	driver_pump(d);
+	d->recovering = true;
+	driver_recover(d);
 }
 
 void

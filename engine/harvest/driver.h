@@ -23,6 +23,7 @@
 
 #include "engine/connector/connector.h"
 #include "engine/harvest/budget.h"
+#include "engine/harvest/spool.h"
 #include "engine/harvest/totals.h"
 
 #define DRIVER_CALLS_MAX 4u          /* of one run at a time */
@@ -54,6 +55,11 @@ struct driver_options {
 	/* Where an earlier run was: after the first so many answers. */
 	struct str saved;            /* empty: at the beginning */
 	uint64_t captures;
+	/* Where streams are spooled, by whom, and what is left there. */
+	const char *spool_dir;
+	struct pool *spool_pool;
+	const struct spool_left *spools;
+	size_t spools_n;
 	/* After each answer, and when what it waits for changes. */
 	void (*moved)(void *arg);
 	/* driver_hold() was called or the run has ended, no call is out. */

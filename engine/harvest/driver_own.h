@@ -34,6 +34,7 @@ struct slot {
 	bool stopped;                /* call_stop() was called */
 	/* Of a stream: when its head came; what is not whole yet. */
 	struct wall began;
+	struct spool *spool;
 	struct buf part, event;      /* of a line; lines of an event */
 	bool event_has_field;
 	/* For driver_sign(), on the host's loop: `consumer` is the secret of
@@ -64,6 +65,9 @@ struct driver {
 	struct mail quiet_mail;
 	bool quiet_is_out;
 
+	/* Streams of an earlier process. */
+	bool recovering;
+	size_t spool_at;
 	/* Answers from the archive; those that no call wanted, in order. */
 	uint64_t replay_last;
 	uint64_t *left;
@@ -129,6 +133,9 @@ void driver_send(struct slot *);
 /* The token's request has ended so.  True: the calls can go on; else `a` is
  * the answer of the slot's own call. */
 bool driver_take_token(struct slot *, struct driver_answer *a);
+
+/* driver_recover.c: archive what is left of streams, then driver_pump(). */
+void driver_recover(struct driver *);
 
 /* driver_replay.c: read the answers behind `captures`, then driver_pump(). */
 void driver_replay(struct driver *);

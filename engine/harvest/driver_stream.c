@@ -7,6 +7,7 @@
 #include "engine/harvest/driver_own.h"
 
 #include "os/clock.h"
+#include "wire/redact.h"
 
 bool
 driver_is_stream(const struct connector_call *c)
@@ -98,12 +99,39 @@ driver_end_stream(struct slot *s, const struct driver_answer *in)
 
 /* ---- One that is under way -------------------------------------------- */
 
+/* Without secrets, as in a record. */
+static void
+begin_spool(struct slot *s)
+{
+	const struct driver_options *o = &s->driver->options;
+	const struct redactor *r = o->redact ? s->driver->redactor : NULL;
+	FREED(buf_free) struct buf request = BUF_INIT, head = BUF_INIT;
+	FREED(buf_free) struct buf names = BUF_INIT;
+	struct call_received taken = s->sent.taken;
+
+	taken.url = s->url;
+	if (r != NULL && redact_request(r, taken.request, &request, &names))
+		taken.request = buf_str(&request);
+	if (r != NULL && redact_response_head(r, taken.head, &head, &names))
+		taken.head = buf_str(&head);
+	s->spool = spool_begin(o->spool_pool, o->home, o->spool_dir, &taken);
+}
+
 static void
 begins(struct call *c)
 {
 	struct slot *s = CONTAINER(c, struct slot, sent);
 
 	s->began = clock_wall();
+	begin_spool(s);
+}
+
+static void
+received(struct call *c, struct str bytes)
+{
+	struct slot *s = CONTAINER(c, struct slot, sent);
+
+	spool_put(s->spool, bytes, clock_wall());
 }
 
 static void
@@ -121,6 +149,7 @@ driver_follow(struct slot *s)
 	s->sent.silence_ms = (int64_t)s->call.silence_s * 1000;
 	s->sent.bytes_max = DRIVER_STREAM_BYTES_MAX;
 	s->sent.begins = begins;
+	s->sent.received = received;
 	s->sent.piece = piece;
 }
 
@@ -145,6 +174,9 @@ driver_take_stream(struct slot *s)
 	struct driver *d = s->driver;
 	struct driver_answer a = { .when = clock_wall(), .began = s->began };
 
+	/* When it could not be made durable, another process does. */
+	if (c->result == OK && c->end != CALL_STOPPED)
+		spool_end(&s->spool);
 	if (!driver_is_stream(&s->call) || s->asks_token || c->result != OK)
 		return false;
 	if (c->end == CALL_ANSWERED && s->began.us != 0) {

@@ -202,9 +202,13 @@ prepare(struct job *j)
 	struct harvest *h = CONTAINER(j, struct harvest, job);
 
 	h->why = WHY_INIT;
-	if (tree_make_dir(h->path.p, &h->why) == OK)
-		(void)!state_file_read(h->path.p, &h->arena, &h->state,
+	enum err e = tree_make_dir(h->path.p, &h->why);
+	if (e == OK)
+		e = state_file_read(h->path.p, &h->arena, &h->state,
 		    &h->state_n, &h->why);
+	if (e == OK && h->continued)
+		(void)!spools_read(h->dir, &h->arena, &h->spools,
+		    &h->spools_n, &h->why);
 }
 
 /* The connector has the last word about an order. */

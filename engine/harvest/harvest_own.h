@@ -24,6 +24,7 @@ struct budget_keeping {
 struct harvests {
 	struct harvests_options options;
 	struct pool *pool;           /* one thread: digests, copies */
+	struct pool *spool_pool;     /* one that no slow volume holds up */
 	struct budgets *budgets;
 	struct budget_keeping keeping;
 	struct seal_key key;
@@ -90,6 +91,8 @@ struct harvest {
 	struct buf saved;
 	uint64_t captures;
 	bool continued;
+	struct spool_left *spools;
+	size_t spools_n;
 
 	struct store_harvest_warc *warcs;    /* by name; memory: arena */
 	size_t warcs_n;
