@@ -5,9 +5,9 @@
  * An answer belongs to the call that is wanted under its URL.  A stream has its
  * number from its end, and calls beside it may have followed from its events:
  * an answer that no call wants is tried once more behind all others.  One that
- * is still not wanted is left alone: another version of the connector may ask in
- * another way.  A call as a crawl that had no answer has no record either: it
- * stands before a later one's.
+ * is still not wanted is left alone: another version of the connector may ask
+ * in another way.  A call as a crawl that had no answer has no record either:
+ * it stands before a later one's.
  */
 #include "engine/engine.h"
 #include "engine/harvest/driver_own.h"

@@ -1,6 +1,6 @@
 /*
- * spool -- what is received of a stream, kept beside the open WARC file while the
- * stream goes on, so that a crash costs the last seconds alone.
+ * spool -- what is received of a stream, kept beside the open WARC file while
+ * the stream goes on, so that a crash costs the last seconds alone.
  *
  *     begin ─► put, put ... ─► written and synced every SPOOL_SYNC_MS ─► end
  *                                                             │ after a crash

@@ -189,11 +189,10 @@ TYPES = [
     Type("bluesky_author_feed", BLUESKY, seeds("ada.example", "bob.example"),
          {}, lambda: at(BLUESKY, "accounts", "ada.example", "feed") +
          at(BLUESKY, "accounts", "bob.example", "feed"),
-         add(BLUESKY, "ada.example"), lambda x: x["post"]["uri"], overlap=100),
+         add(BLUESKY, "ada.example"), lambda x: x["post"]["uri"], overlap=200),
     Type("feed_entries", FEEDS, seeds(*("https://feeds.example/" + f for f in (
-         "rss.xml", "atom.xml", "away.xml", "none.xml", "podcast.xml",
-         "private/rss.xml"))), {},
-         lambda: [i for f in ("/rss.xml", "/atom.xml", "/podcast.xml")
+         "rss.xml", "moved.xml", "none.xml", "private/rss.xml"))), {},
+         lambda: [i for f in ("/rss.xml", "/atom.xml")
                   for i in at(FEEDS, f)], add(FEEDS, "/rss.xml", 7),
          lambda x: x["entry_id"], overlap=1 << 30),
     Type("youtube_channel", YOUTUBE, seeds("@ada", "@bob", "@eve"), youtube,
