@@ -197,7 +197,7 @@ static enum err
 check_words(struct cli *c, struct why *w)
 {
 	static const char *const others[] = { "seed", "uid", "stdin", "option",
-	    "credentials-file", "credential", "message" };
+	    "api", "credentials-file", "credential", "message" };
 
 	if (!cli_given(c, "resume"))
 		return OK;

@@ -15,7 +15,7 @@ const struct option_verb harvest_types_verb = {
 static const char *const value_names[] = {
 	[CONNECTOR_BOOL] = "true|false", [CONNECTOR_INT] = "number",
 	[CONNECTOR_TEXT] = "text", [CONNECTOR_CHOICE] = "word",
-	[CONNECTOR_TEXTS] = "texts",
+	[CONNECTOR_TEXTS] = "texts", [CONNECTOR_OBJECT] = "JSON object",
 };
 
 /* ---- As JSON -------------------------------------------------------- */

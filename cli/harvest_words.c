@@ -121,6 +121,45 @@ check_option(const struct words *x, const char *text, struct why *w)
 	return OK;
 }
 
+/* A text that stands for a JSON value. */
+static void
+put_value(struct words *x, const char *name, struct str text)
+{
+	yyjson_doc *doc = yyjson_read(text.p, text.n, 0);
+
+	/* The order says what is wrong with a text. */
+	if (doc != NULL)
+		json_raw(&x->message, name, str_trim(text));
+	else
+		json_str(&x->message, name, text);
+	yyjson_doc_free(doc);
+}
+
+/* The description of a platform in its file. */
+static enum err
+put_api(struct words *x, struct why *w)
+{
+	const char *path = cli_text(x->cli, "api", NULL);
+	struct str text;
+
+	if (path == NULL)
+		return OK;
+	if (find_param(x->type, STR("api")) == NULL)
+		return why(w, ERR_USAGE, "--api is for json_api, and %s takes "
+		    "none", x->type->type);
+	enum err e = cli_file(x->cli, path, &text, w);
+	yyjson_read_err read = { 0 };
+	yyjson_doc *doc = e == OK ? yyjson_read_opts((char *)(uintptr_t)
+	    text.p, text.n, 0, NULL, &read) : NULL;
+	if (e == OK && doc == NULL)
+		e = why(w, ERR_INPUT, "%s is no JSON: %s at byte %zu", path,
+		    read.msg, read.pos);
+	if (e == OK)
+		json_raw(&x->message, "api", str_trim(text));
+	yyjson_doc_free(doc);
+	return e;
+}
+
 static enum err
 put_options(struct words *x, struct why *w)
 {
@@ -140,11 +179,14 @@ put_options(struct words *x, struct why *w)
 				found = value.p == NULL ? STR("") : value;
 		if (found.p != NULL && p->type == CONNECTOR_TEXTS)
 			put_list(x, p->name);
+		else if (found.p != NULL && p->type == CONNECTOR_OBJECT)
+			put_value(x, p->name, found);
 		else if (found.p != NULL)
 			json_str(&x->message, p->name, found);
 	}
+	enum err e = put_api(x, w);
 	buf_put_char(&x->message, '}');
-	return OK;
+	return e;
 }
 
 /* ---- The credential ------------------------------------------------- */
@@ -228,7 +270,7 @@ static enum err
 check_alone(struct cli *c, struct why *w)
 {
 	static const char *const others[] = { "seed", "uid", "stdin", "option",
-	    "credentials-file", "credential" };
+	    "api", "credentials-file", "credential" };
 
 	if (c->options.operands_n > 0)
 		return why(w, ERR_USAGE, "--message has the type, too; leave "

@@ -18,6 +18,8 @@
 	    "read seeds from standard input, one a line")                    \
 	X(OPTION, "option", 'o', "NAME=VALUE", TEXT, 0, 0,                   \
 	    "an option of the type; may be given again")                     \
+	X(API, "api", 0, "FILE", PATH, 0, 0,                                 \
+	    "the option api of json_api, a JSON object, from a file")        \
 	X(CREDENTIALS, "credentials-file", 0, "FILE", PATH, 0, 0,            \
 	    "the credential, a JSON object in a file that only you may read") \
 	X(CREDENTIAL, "credential", 0, "NAME", TEXT, 0, 0,                   \

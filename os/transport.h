@@ -95,6 +95,9 @@ struct exchange {
 	int64_t speed_bytes_min, speed_s;  /* below that for so long: TIMEOUT */
 	size_t head_bytes_max;             /* more: PROTOCOL */
 	bool http2;                        /* may be negotiated over TLS */
+	/* The request may not be sent again, on another connection, when a kept
+	 * one ends without an answer: that ends with RESET. */
+	bool once;
 
 	struct ip connected_ip;
 	int http_version;                  /* 10, 11, 20 */

@@ -22,6 +22,17 @@ ask_connected(struct transfer *tr, const struct ip *ip)
 	return false;
 }
 
+/* True: the request has been sent, libcurl is about to send it again, and that
+ * may not be. */
+static bool
+is_sent_twice(struct transfer *tr)
+{
+	if (!tr->x->once || tr->phase != PHASE_ANSWER)
+		return false;
+	transfer_decide(tr, TRANSPORT_RESET, "the kept connection ended");
+	return true;
+}
+
 /* CURLOPT_OPENSOCKETFUNCTION */
 static curl_socket_t
 open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
@@ -31,7 +42,8 @@ open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 	char *address = (char *)a + offsetof(struct curl_sockaddr, addr);
 	struct ip ip;
 
-	if (purpose != CURLSOCKTYPE_IPCXN || tr->x == NULL)
+	if (purpose != CURLSOCKTYPE_IPCXN || tr->x == NULL ||
+	    is_sent_twice(tr))
 		return CURL_SOCKET_BAD;
 	/* Again, when a kept connection turned out dead. */
 	transfer_begin_connecting(tr, clock_mono());
@@ -92,7 +104,8 @@ before_request(void *arg, char *ip_text, char *local_ip, int port,
 	    .local_port = (uint16_t)local_port };
 	struct ip ip;
 
-	if (x == NULL || !ip_from_text(str_of(ip_text), &ip))
+	if (x == NULL || !ip_from_text(str_of(ip_text), &ip) ||
+	    is_sent_twice(tr))
 		return CURL_PREREQFUNC_ABORT;
 	ends.peer = ip;
 	(void)ip_from_text(str_of(local_ip), &ends.local);

@@ -383,6 +383,40 @@ test_reuse(void **state)
 }
 
 /* The server closes a kept connection: the request goes again on a new one. */
+/* Takes one request more than it answers on the first connection. */
+static void
+serve_and_leave(struct test_server *s, int fd)
+{
+	bool first = atomic_fetch_add(&s->flag, 1) == 0;
+
+	while (test_server_read(s, fd)) {
+		if (first && s->got_n > 0 && atomic_fetch_add(&s->flag, 1) > 1)
+			return;
+		test_send(fd, OK_HELLO);
+	}
+}
+
+/* A request that was read before the kept connection ended. */
+static void
+test_request_is_sent_once(void **state)
+{
+	struct fixture f = begin();
+	struct test_run r;
+	(void)state;
+	assert_true(test_server_open(&server, NULL, serve_and_leave));
+	for (int i = 0; i < 2; i++) {
+		test_run_open(&r, f.t, false, "h.test", server.port, "/");
+		r.x.once = true;
+		test_run_whole(f.loop, &r);
+		assert_int_equal(r.end, i == 0 ? TRANSPORT_DONE :
+		    TRANSPORT_RESET);
+		test_run_free(&r);
+	}
+	assert_int_equal(atomic_load(&server.accepted), 1);
+	end(&f);
+	test_server_close(&server);
+}
+
 static void
 test_kept_connection_dies(void **state)
 {
@@ -943,6 +977,7 @@ main(void)
 		cmocka_unit_test(test_request_refused),
 		cmocka_unit_test(test_reuse),
 		cmocka_unit_test(test_kept_connection_dies),
+		cmocka_unit_test(test_request_is_sent_once),
 		cmocka_unit_test(test_http10),
 		cmocka_unit_test(test_idle_is_closed),
 		cmocka_unit_test(test_next_address),

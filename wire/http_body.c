@@ -53,6 +53,15 @@ http_damage_cuts(enum http_damage d)
 
 /* --- one stage ---------------------------------------------------------- */
 
+/* Bytes that the stage may give.  Chunks before another coding are not longer
+ * than what was received, and may be longer than what they mean. */
+static uint64_t
+most_of(const struct http_decoder *x, const struct stage *s)
+{
+	return s->coding == CHUNKED && s + 1 < x->stages + x->n ? UINT64_MAX :
+	    x->limits.bytes_max;
+}
+
 /* How many more bytes the stage may give; what stops it then in `*d`. */
 static uint64_t
 room_of(const struct http_decoder *x, const struct stage *s,
@@ -65,7 +74,7 @@ room_of(const struct http_decoder *x, const struct stage *s,
 	*d = HTTP_TOO_DENSE;
 	if (s->coding == CHUNKED || max >= x->limits.bytes_max) {
 		*d = HTTP_TOO_LONG;
-		max = x->limits.bytes_max;
+		max = most_of(x, s);
 	}
 	return max - MIN(max, s->out_n);
 }
@@ -101,9 +110,8 @@ cause(const struct http_decoder *x)
 static void
 pass(struct http_decoder *x, struct stage *s, struct str in, struct buf *out)
 {
-	uint64_t room = x->limits.bytes_max - MIN(x->limits.bytes_max,
-	    s->out_n);
-	size_t n = (size_t)MIN(room, in.n);
+	uint64_t most = most_of(x, s);
+	size_t n = (size_t)MIN(most - MIN(most, s->out_n), in.n);
 
 	buf_put(out, in.p, n);
 	s->out_n += n;

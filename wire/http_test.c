@@ -320,9 +320,40 @@ test_chains(void **state)
 	    HTTP_FINE);
 	assert_decodes("Content-Encoding: a, b, c, d, e", STR("x"), "x",
 	    HTTP_UNKNOWN_CODING);
+	buf_clear(&inner);
+	assert_int_equal(decode("Content-Encoding: deflate\r\n"
+	    "Transfer-Encoding: gzip, chunked", buf_str(&raw),
+	    (struct http_decode_limits){ 4, 1000 }, &inner), HTTP_TOO_LONG);
 	buf_free(&inner);
 	buf_free(&outer);
 	buf_free(&raw);
+}
+
+/* A limit is that of the text, which may be shorter than its coding. */
+static void
+test_short_texts(void **state)
+{
+	static const struct http_decode_limits two = { 2, 1000 };
+	struct buf packed = BUF_INIT, raw = BUF_INIT, out = BUF_INIT;
+
+	(void)state;
+	deflate_to(&packed, STR("[]"), 31);
+	buf_printf(&raw, "%zx\r\n", packed.n);
+	buf_put_str(&raw, buf_str(&packed));
+	buf_put_text(&raw, "\r\n0\r\n\r\n");
+	assert_int_equal(decode("Content-Encoding: gzip\r\n"
+	    "Transfer-Encoding: chunked", buf_str(&raw), two, &out),
+	    HTTP_FINE);
+	assert_true(str_eq(buf_str(&out), STR("[]")));
+	buf_clear(&out);
+	/* What is not in chunks although it says so. */
+	assert_int_equal(decode("Content-Encoding: gzip\r\n"
+	    "Transfer-Encoding: chunked", buf_str(&packed), two, &out),
+	    HTTP_NOT_CHUNKED);
+	assert_true(str_eq(buf_str(&out), STR("[]")));
+	buf_free(&packed);
+	buf_free(&raw);
+	buf_free(&out);
 }
 
 /* A bomb: 30 MB of zeros in 30 KB, against both limits. */
@@ -399,6 +430,7 @@ main(void)
 		cmocka_unit_test(test_chunk_limits),
 		cmocka_unit_test(test_codings),
 		cmocka_unit_test(test_chains),
+		cmocka_unit_test(test_short_texts),
 		cmocka_unit_test(test_bombs),
 		cmocka_unit_test(test_flips),
 	};

@@ -54,10 +54,11 @@ split_http(struct capture *c, struct arena *a)
 	bool request = c->type == WARC_REQUEST;
 
 	c->body = c->block;
-	if (c->type != WARC_RESPONSE && c->type != WARC_REVISIT && !request)
+	if (c->type != WARC_RESPONSE && c->type != WARC_REVISIT && !request &&
+	    c->type != WARC_METADATA)
 		return;
 	if (!str_starts_nocase(type, STR("application/http")) &&
-	    !str_starts(c->block, STR("HTTP/")))
+	    (c->type == WARC_METADATA || !str_starts(c->block, STR("HTTP/"))))
 		return;
 	if (http_parse_head(c->block, request, HEAD_LIMITS, a, &c->http,
 	    NULL) != OK)

@@ -289,6 +289,7 @@ struct connector {
 	const char *label;           /* of its items: "mastodon posts" */
 	const char *title, *help;    /* for people; `help` is a sentence */
 	enum connector_kind kind;
+	bool as_crawl;               /* so are its calls, all of them */
 	bool state_is_number;        /* its values are, in state.json */
 	const struct connector_param *params;
 	struct connector_seeds seeds;

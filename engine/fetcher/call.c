@@ -156,12 +156,17 @@ tell_answer(struct page *p)
 	post_answered(c);
 }
 
-/* An answer that is kept for its meaning alone, such as a budget's state. */
+/* An answer that is kept for its meaning alone, such as a budget's state: the
+ * HTTP message, so that it can be read again as it came. */
 static bool
 put_metadata(struct page *p, struct why *w)
 {
 	struct submission *s = &p->submission;
 	const struct hop *h = page_hop(p);
+	FREED(buf_free) struct buf clean = BUF_INIT, names = BUF_INIT;
+	const struct redactor *r = page_redactor(p);
+	struct str block[] = { r != NULL && redact_response_head(r, h->head,
+	    &clean, &names) ? buf_str(&clean) : h->head, buf_str(&h->body) };
 	const char *info = atomic_load_explicit(&p->crawl->shared->warcinfo_id,
 	    memory_order_acquire);
 	struct warc_capture capture = { .crawl = s->crawl,
@@ -169,9 +174,9 @@ put_metadata(struct page *p, struct why *w)
 	    .requested_url = s->lease.url };
 	struct warc_document d = { .type = WARC_METADATA,
 	    .target_uri = h->url.href, .date = h->start,
-	    .content_type = http_find(&h->parsed, STR("Content-Type")),
+	    .content_type = STR("application/http;msgtype=response"),
 	    .warcinfo_id = str_of(info), .capture = &capture,
-	    .block = &p->content, .block_n = 1 };
+	    .block = block, .block_n = ARRAY_LEN(block) };
 
 	s->parts = ARENA_NEW(&s->arena, struct archive_member);
 	if (warc_put_document(p->fetcher->writer, &d, &s->members, &p->final,
@@ -355,7 +360,15 @@ deliver_start(struct mail *m)
 	p->submission.lease.url = arena_copy(&p->submission.arena,
 	    url_parse(c->url, NULL, &p->submission.arena, &u, NULL) == OK ?
 	    str_cut(u.href, 0, u.href.n - u.fragment.n) : c->url);
-	page_resume(p, PAGE_NEWEST);
+	if (c->stored == NULL) {
+		page_resume(p, PAGE_NEWEST);
+		return;
+	}
+	if (url_parse(c->url, NULL, &p->submission.arena, &page_hop(p)->url,
+	    NULL) != OK)
+		page_hop(p)->url.href = c->url;
+	call_stream_restore(p);
+	page_resume(p, PAGE_ANSWER);
 }
 
 void

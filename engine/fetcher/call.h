@@ -23,7 +23,7 @@
 /* How an answer is archived. */
 enum call_archive {
 	CALL_RESPONSE,               /* its exchanges: response and request */
-	CALL_METADATA,               /* its decoded body, a metadata record */
+	CALL_METADATA,               /* its head and body, a metadata record */
 	CALL_UNARCHIVED              /* nothing, and it has no number */
 };
 
@@ -40,6 +40,15 @@ enum call_end {
 
 /* Decoded bytes of a stream that its owner has not taken. */
 #define CALL_PIECES_MAX ((size_t)8 << 20)
+
+/* What was received of a stream. */
+struct call_received {
+	struct str url;              /* as it is archived */
+	struct str request, head;    /* as sent and as received */
+	struct str body;             /* as received */
+	struct ip ip;
+	struct wall start, end;
+};
 
 struct call {
 	/* The request.  The owner keeps its texts valid until done(). */
@@ -92,7 +101,10 @@ struct call {
 	 * the stream ends `truncated`.
 	 */
 	int64_t silence_ms;
+	size_t bytes_max;            /* received of a stream; 0: the crawl's */
 	void (*begins)(struct call *);     /* or NULL */
+	/* Its bytes as received, before the piece() of them; or NULL. */
+	void (*received)(struct call *, struct str bytes);
 	void (*piece)(struct call *, struct str bytes);
 	/* It waits for its host's turn again (429, a network error), or no
 	 * longer; it begins waiting.  States that follow each other closely
@@ -101,6 +113,12 @@ struct call {
 	void (*answered)(struct call *);   /* or NULL */
 	void (*done)(struct call *);       /* the call is the owner's again */
 	void *arg;
+	/*
+	 * In place of a request: what an earlier process has received of a
+	 * stream that it did not end.  It is archived as cut then, and
+	 * `archive` is CALL_RESPONSE.  NULL: it is asked for.
+	 */
+	const struct call_received *stored;
 
 	/* The answer; the owner frees it with call_free_answer(). */
 	enum call_end end;
@@ -116,6 +134,8 @@ struct call {
 	struct buf content;          /* decoded */
 	bool truncated, damaged;     /* the content is not all there was */
 	bool from_archive;           /* nothing was asked */
+	struct call_received taken;  /* of a stream, from begins() on; no body
+	                              * and no end */
 	uint64_t number;             /* of the capture, at done(); 0: none */
 	uint32_t number_crawl;       /* whose it is */
 	enum err result;             /* BROKEN: the ledger failed */

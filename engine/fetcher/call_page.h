@@ -35,6 +35,8 @@ void call_stream_starts(struct page *);
 void call_stream_head(struct page *);
 /* False: it is to be ended. */
 bool call_stream_body(struct page *, struct str bytes);
+/* What an earlier process received, in place of a request. */
+void call_stream_restore(struct page *);
 /* The exchange is over. */
 void call_stream_ends(struct page *);
 

@@ -25,6 +25,7 @@ struct piece {
 	struct mail mail;
 	struct call *call;
 	struct buf bytes;
+	struct buf raw;              /* for received() */
 };
 
 static void
@@ -33,10 +34,15 @@ deliver_piece(struct mail *m)
 	struct piece *x = CONTAINER(m, struct piece, mail);
 	struct call *c = x->call;
 
-	if (!atomic_load(&c->stopping))
+	/* What is archived, its owner has. */
+	bool wanted = c->received != NULL || !atomic_load(&c->stopping);
+	if (x->raw.n > 0)
+		c->received(c, buf_str(&x->raw));
+	if (wanted && x->bytes.n > 0)
 		c->piece(c, buf_str(&x->bytes));
 	atomic_fetch_sub(&c->pieces_bytes, x->bytes.n);
 	buf_free(&x->bytes);
+	buf_free(&x->raw);
 	mem_free(&x);
 }
 
@@ -96,6 +102,11 @@ call_stream_head(struct page *p)
 	/* Its turn is over; it may stay for days. */
 	page_release_slot(p);
 	call_page_tell_head(p);
+	c->taken = (struct call_received){
+		.url = arena_copy(&c->arena, h->url.href),
+		.request = arena_copy(&c->arena, p->exchange.request_sent),
+		.head = arena_copy(&c->arena, h->head), .ip = h->ip,
+		.start = p->start };
 	loop_send(c->home, &c->head_mail, deliver_head);
 }
 
@@ -124,11 +135,39 @@ call_stream_body(struct page *p, struct str bytes)
 
 	set_silence(p);
 	p->damaged |= http_damage_cuts(d);
-	if (x->bytes.n == 0) {
+	if (p->call->received != NULL)
+		buf_put_str(&x->raw, bytes);
+	if (x->bytes.n == 0 && x->raw.n == 0) {
 		mem_free(&x);
 		return !p->damaged;
 	}
 	return send_piece(p, x) && !p->damaged;
+}
+
+/* It was streamed: its owner has had what there is. */
+void
+call_stream_restore(struct page *p)
+{
+	struct call *c = p->call;
+	const struct call_received *r = c->stored;
+	struct arena *a = &p->submission.arena;
+	struct hop *h = page_hop(p);
+
+	h->request = arena_copy(a, r->request);
+	h->head = arena_copy(a, r->head);
+	h->ip = r->ip;
+	h->start = p->start = r->start;
+	h->times = (struct transport_times){ .dns = -1, .connect = -1,
+	    .tls = -1, .first_byte = -1, .total = r->end.us - r->start.us };
+	p->began.ns = MAX(1, p->began.ns - h->times.total * 1000);
+	h->truncated = "disconnect";
+	buf_put_str(&h->body, r->body);
+	if (http_parse_head(h->head, false, HTTP_LIMITS_DEFAULT, a, &h->parsed,
+	    NULL) != OK)
+		h->parsed = (struct http_head){ 0 };
+	h->status = h->parsed.status;
+	p->streamed = true;
+	call_page_tell_head(p);
 }
 
 void

@@ -704,6 +704,31 @@ a_stream_lasts_until_it_is_silent(void **state)
 	fetch_rig_end(&rig);
 }
 
+/* What an earlier process received is archived, and nothing is asked for. */
+static void
+a_stream_is_archived_later(void **state)
+{
+	struct call_received r = { .url = STR("http://stream.test/day"),
+	    .request = STR("GET /day HTTP/1.1\r\nHost: stream.test\r\n\r\n"),
+	    .head = STR("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+	    "\r\n"), .body = STR("3\r\nabc\r\n"), .start = { 1000 },
+	    .end = { 61000 } };
+
+	(void)state;
+	begin(streaming, PLAIN);
+	struct asked a = get("http://stream.test/day");
+	a.call.archive = CALL_RESPONSE;
+	a.call.stored = &r;
+	ask(&a, 1000);
+	assert_int_equal(a.call.end, CALL_ANSWERED);
+	assert_int_equal(a.call.status, 200);
+	assert_int_equal(a.call.number, 2);
+	assert_true(a.call.truncated);
+	assert_int_equal(rig.open, 0);
+	end(&a);
+	fetch_rig_end(&rig);
+}
+
 /* It is archived all the same: what came was an answer. */
 static void
 a_stream_is_stopped_by_its_owner(void **state)
@@ -823,6 +848,7 @@ main(void)
 		cmocka_unit_test(
 		    an_answer_behind_its_crawls_end_is_not_kept),
 		cmocka_unit_test(a_stream_lasts_until_it_is_silent),
+		cmocka_unit_test(a_stream_is_archived_later),
 		cmocka_unit_test(a_stream_is_stopped_by_its_owner),
 		cmocka_unit_test(a_stream_ends_at_the_limit_of_a_body),
 		cmocka_unit_test(a_stream_ends_when_its_reader_is_behind),

@@ -143,6 +143,8 @@ http_request_build(struct page *p)
 	x->speed_s = set->speed_s;
 	x->head_bytes_max = set->head_bytes_max;
 	x->http2 = set->http2;
+	/* What is signed may be good for one request alone. */
+	x->once = p->call != NULL && p->call->sign != NULL;
 	if (p->call != NULL && p->call->timeout_ms != 0)
 		x->total_ms = p->call->timeout_ms;
 	return (h->url.scheme == URL_HTTP || h->url.scheme == URL_HTTPS) &&

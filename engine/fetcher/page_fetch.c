@@ -141,6 +141,8 @@ page_body_max(const struct page *p)
 {
 	if (p->kind == PAGE_OF_ROBOTS)
 		return 2 * ROBOTS_BYTES_MAX;
+	if (p->call != NULL && p->decoder != NULL && p->call->bytes_max != 0)
+		return p->call->bytes_max;
 	return (uint64_t)MIN((int64_t)p->fetcher->settings->body_bytes_max,
 	    policy_of(crawl_policy(p->crawl->shared))->limits.max_body_bytes);
 }

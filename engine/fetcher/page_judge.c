@@ -244,6 +244,9 @@ page_decode(struct page *p)
 	struct http_decode_limits limits = { page_body_max(p),
 	    p->fetcher->settings->decode_ratio_max };
 
+	/* What its owner has had is not less than that. */
+	if (p->streamed)
+		limits.bytes_max = UINT32_MAX;
 	p->content = buf_str(&h->body);
 	p->damaged = p->too_long = false;
 	if (h->body.n == 0 || !coded(h))

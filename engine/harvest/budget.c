@@ -1,6 +1,7 @@
 #include "engine/harvest/budget.h"
 
 #include "base/map.h"
+#include "engine/connector/pacific.h"
 
 /* Numbers below are seconds from now, others a date since 1970. */
 #define EPOCH_FROM INT64_C(1000000000)
@@ -11,16 +12,26 @@ struct budget {
 	int64_t left;                /* when it was told, less those out */
 	struct wall reset;
 	unsigned out;                /* calls under way */
+	/* Of a rate: units that are used until then. */
+	uint64_t used;
+	struct wall ends;
+	bool changed;                /* and not kept yet */
 };
 
 struct budgets {
 	struct map all;              /* key -> struct budget */
+	void (*counted)(void *arg);
+	void *arg;
 };
 
 struct budgets *
-budgets_new(void)
+budgets_new(void (*counted)(void *arg), void *arg)
 {
-	return mem_new(sizeof(struct budgets));
+	struct budgets *b = mem_new(sizeof(*b));
+
+	b->counted = counted;
+	b->arg = arg;
+	return b;
 }
 
 static void
@@ -79,6 +90,85 @@ budget_take(struct budgets *b, struct str key, struct wall now)
 		    BUDGET_WAIT_MS_MAX));
 	x->out++;
 	return 0;
+}
+
+/* --- rates ----------------------------------------------------------- */
+
+static struct budget *
+budget_of_rate(struct budgets *b, struct str key, struct str shared,
+    const struct connector_rate *r)
+{
+	FREED(buf_free) struct buf name = BUF_INIT;
+
+	buf_put_str(&name, r->of_address ? shared : key);
+	buf_printf(&name, " %u", r->seconds);
+	return budget_of(b, buf_str(&name));
+}
+
+/* After a change of the clock no period is longer than it may be. */
+static void
+begin_period(struct budget *x, const struct connector_rate *r,
+    struct wall now)
+{
+	struct wall ends = r->seconds == 0 ? pacific_midnight(now) :
+	    (struct wall){ now.us + (int64_t)r->seconds * US_PER_S };
+
+	if (x->ends.us > now.us && x->ends.us <= ends.us)
+		return;
+	x->ends = ends;
+	x->used = 0;
+}
+
+int64_t
+budget_take_units(struct budgets *b, struct str key, struct str shared,
+    const struct connector_rate *rates, unsigned cost, struct wall now)
+{
+	int64_t wait_us = 0;
+
+	cost = MAX(cost, 1);
+	for (const struct connector_rate *r = rates; r->units > 0; r++) {
+		struct budget *x = budget_of_rate(b, key, shared, r);
+		begin_period(x, r, now);
+		if (x->used > 0 && x->used + cost > r->units)
+			wait_us = MAX(wait_us, x->ends.us - now.us);
+	}
+	if (wait_us > 0)
+		return MIN(wait_us / 1000 + 1, BUDGET_WAIT_MS_MAX);
+	for (const struct connector_rate *r = rates; r->units > 0; r++) {
+		struct budget *x = budget_of_rate(b, key, shared, r);
+		x->used += cost;
+		x->changed = true;
+	}
+	b->counted(b->arg);
+	return 0;
+}
+
+size_t
+budgets_changes(struct budgets *b, struct arena *a, struct store_budget **list)
+{
+	struct store_budget *all = ARENA_ARRAY(a, struct store_budget,
+	    b->all.n);
+	size_t n = 0;
+
+	MAP_EACH(x, &b->all, struct budget) {
+		if (!x->changed)
+			continue;
+		x->changed = false;
+		all[n++] = (struct store_budget){ arena_copy(a,
+		    str_of(x->key)), x->used, x->ends };
+	}
+	*list = all;
+	return n;
+}
+
+void
+budgets_put(struct budgets *b, const struct store_budget *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct budget *x = budget_of(b, list[i].name);
+		x->used = list[i].used;
+		x->ends = list[i].ends;
+	}
 }
 
 /* --- heads ----------------------------------------------------------- */

@@ -4,8 +4,8 @@
  * A budget belongs to a platform, a family of calls and a credential.  What is
  * left of it, and until when, comes from the heads of answers:
  * X-RateLimit-Limit, -Remaining and -Reset in any case, RateLimit-*, with or
- * without "X-", and Retry-After.  A budget that no head has told of is not
- * bounded here.
+ * without "X-", and Retry-After.  Where the platform tells nothing, calls are
+ * counted here by the connector's rates: in periods that begin with a call.
  *
  * Thread: the main loop's.
  * Source: contracts/platforms.md §1.
@@ -15,7 +15,8 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "wire/http.h"
+#include "engine/connector/connector.h"
+#include "engine/store/store_budget.h"
 
 /* After a stated reset, and between the least and the most, ms. */
 #define BUDGET_AFTER_RESET_MS 10000
@@ -27,8 +28,8 @@
 #define BUDGETS_MAX 10000u
 
 struct budgets;
-/* It knows of no limit yet. */
-struct budgets *budgets_new(void);
+/* It knows of no limit yet; `counted` is told when rates were counted. */
+struct budgets *budgets_new(void (*counted)(void *arg), void *arg);
 void budgets_free(struct budgets **);
 
 /* "mastodon rest 8f3a...": memory is the caller's. */
@@ -39,6 +40,18 @@ void budget_key(const char *platform, const char *family,
  * may be tried again, and nothing was taken.
  */
 int64_t budget_take(struct budgets *, struct str key, struct wall now);
+/* What was counted since the call before, to be kept.  Memory: `a`. */
+size_t budgets_changes(struct budgets *, struct arena *a,
+    struct store_budget **);
+/* What was kept. */
+void budgets_put(struct budgets *, const struct store_budget *, size_t n);
+
+/*
+ * The same by rates, of which it takes `cost` units: all of them, or none.
+ * `shared` is the key of rates whatever the credential.
+ */
+int64_t budget_take_units(struct budgets *, struct str key, struct str shared,
+    const struct connector_rate *, unsigned cost, struct wall now);
 /* A call is over; NULL: without an answer. */
 void budget_learn(struct budgets *, struct str key, const struct http_head *,
     struct wall now);

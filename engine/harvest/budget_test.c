@@ -9,6 +9,15 @@
 static const struct wall now = { INT64_C(1795176000000000) };
 #define KEY STR("mastodon rest 1")
 
+static unsigned counted;
+
+static void
+count(void *arg)
+{
+	(void)arg;
+	counted++;
+}
+
 static struct wall
 after(int64_t s)
 {
@@ -39,7 +48,7 @@ calls_wait_for_the_reset(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
 		struct arena a = ARENA_INIT;
-		struct budgets *b = budgets_new();
+		struct budgets *b = budgets_new(count, NULL);
 		struct http_head h = head_of(forms[i], &a);
 		/* Nothing is known: any number may leave. */
 		for (int n = 0; n < 3; n++)
@@ -61,7 +70,7 @@ static void
 late_heads_give_nothing_back(void **state)
 {
 	struct arena a = ARENA_INIT;
-	struct budgets *b = budgets_new();
+	struct budgets *b = budgets_new(count, NULL);
 	struct http_head one = head_of("X-RateLimit-Remaining: 1\r\n"
 	    "X-RateLimit-Reset: 1795176060\r\n", &a);
 	struct http_head none = head_of("X-RateLimit-Remaining: 0\r\n"
@@ -108,6 +117,68 @@ status_429_waits(void **state)
 	assert_int_equal(retry("", 4000000000), 900000);
 }
 
+#define SHARED STR("mastodon rest *")
+
+static void
+rates_are_counted(void **state)
+{
+	static const struct connector_rate rates[] = { { 3, 60, true },
+		{ 5, 3600, false }, { 0, 0, false } };
+	struct budgets *b = budgets_new(count, NULL);
+
+	(void)state;
+	counted = 0;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(budget_take_units(b, KEY, SHARED, rates, 0,
+		    after(i)), 0);
+	assert_int_equal(counted, 3);
+	/* The minute is of all credentials, and nothing is taken. */
+	assert_in_range(budget_take_units(b, STR("b"), SHARED, rates, 1,
+	    after(3)), 57000, 57001);
+	assert_int_equal(budget_take_units(b, STR("b"), STR("other"), rates, 1,
+	    after(3)), 0);
+	assert_int_equal(budget_take_units(b, KEY, SHARED, rates, 2,
+	    after(61)), 0);
+	assert_in_range(budget_take_units(b, KEY, SHARED, rates, 1,
+	    after(62)), 901000, 3538001);
+	assert_int_equal(budget_take_units(b, KEY, SHARED, rates, 1,
+	    after(3600)), 0);
+	/* One call may cost more than there is: it leaves alone. */
+	assert_int_equal(budget_take_units(b, STR("c"), STR("d"), rates, 9,
+	    now), 0);
+	budgets_free(&b);
+}
+
+static void
+counts_are_kept(void **state)
+{
+	static const struct connector_rate rates[] = { { 2, 0, false },
+		{ 0, 0, false } };
+	struct budgets *b = budgets_new(count, NULL);
+	struct arena a = ARENA_INIT;
+	struct store_budget *list;
+
+	(void)state;
+	assert_int_equal(budgets_changes(b, &a, &list), 0);
+	assert_int_equal(budget_take_units(b, KEY, SHARED, rates, 2, now), 0);
+	assert_int_equal(budgets_changes(b, &a, &list), 1);
+	assert_int_equal(list[0].used, 2);
+	/* Midnight in Los Angeles is 8:00 UTC. */
+	assert_int_equal(list[0].ends.us / US_PER_S % 86400, 8 * 3600);
+	budgets_free(&b);
+	b = budgets_new(count, NULL);
+	budgets_put(b, list, 1);
+	assert_int_equal(budgets_changes(b, &a, &list), 0);
+	assert_true(budget_take_units(b, KEY, SHARED, rates, 1, now) > 0);
+	assert_int_equal(budget_take_units(b, KEY, SHARED, rates, 1,
+	    after(86400)), 0);
+	/* A clock that was set back by days leaves no period in the future. */
+	assert_int_equal(budget_take_units(b, KEY, SHARED, rates, 2,
+	    after(-86400)), 0);
+	budgets_free(&b);
+	arena_free(&a);
+}
+
 int
 main(void)
 {
@@ -115,6 +186,8 @@ main(void)
 		cmocka_unit_test(calls_wait_for_the_reset),
 		cmocka_unit_test(late_heads_give_nothing_back),
 		cmocka_unit_test(status_429_waits),
+		cmocka_unit_test(rates_are_counted),
+		cmocka_unit_test(counts_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,8 +7,8 @@
 
 /* ---- Quiet ---------------------------------------------------------- */
 
-static bool
-is_out(const struct driver *d)
+bool
+driver_is_out(const struct driver *d)
 {
 	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++)
 		if (d->slots[i].state == SLOT_OUT)
@@ -22,14 +22,14 @@ deliver_quiet(struct mail *m)
 	struct driver *d = CONTAINER(m, struct driver, quiet_mail);
 
 	d->quiet_is_out = false;
-	if ((d->held || d->end != DRIVER_GOES_ON) && !is_out(d))
+	if ((d->held || d->end != DRIVER_GOES_ON) && !driver_is_out(d))
 		d->options.quiet(d->options.arg);
 }
 
 static void
 tell_quiet(struct driver *d)
 {
-	if (d->quiet_is_out || is_out(d) ||
+	if (d->quiet_is_out || d->recovering || driver_is_out(d) ||
 	    (!d->held && d->end == DRIVER_GOES_ON))
 		return;
 	d->quiet_is_out = true;
@@ -38,8 +38,8 @@ tell_quiet(struct driver *d)
 
 /* ---- A call that is tried again ------------------------------------- */
 
-static void
-wait_until(struct slot *s, struct mono at, const char *what)
+void
+driver_wait_until(struct slot *s, struct mono at, const char *what)
 {
 	struct driver *d = s->driver;
 
@@ -53,10 +53,10 @@ wait_until(struct slot *s, struct mono at, const char *what)
 	loop_timer_set(d->options.home, &s->timer, at);
 }
 
-static void
-wait_ms(struct slot *s, int64_t ms, const char *what)
+void
+driver_wait_ms(struct slot *s, int64_t ms, const char *what)
 {
-	wait_until(s, mono_add_ms(clock_mono(), ms), what);
+	driver_wait_until(s, mono_add_ms(clock_mono(), ms), what);
 }
 
 /* It has failed for good: one of the harvest's tries, from this call on. */
@@ -69,11 +69,11 @@ redo(struct slot *s, const char *what)
 
 	s->failures = s->refusals = 0;
 	if (++d->failures < d->options.tries_max) {
-		wait_ms(s, DRIVER_REDO_MS, "another try");
+		driver_wait_ms(s, DRIVER_REDO_MS, "another try");
 		return;
 	}
-	struct str shown = redact_text(d->redactor, s->call.url, &url,
-	    &names) ? buf_str(&url) : s->call.url;
+	struct str shown = redact_text(d->redactor, s->url, &url,
+	    &names) ? buf_str(&url) : s->url;
 	driver_fail(d, "unknown_error", arena_printf(&a, "%.*s: %s",
 	    STR_FMT(str_cut(shown, 0, 300)), what));
 }
@@ -85,7 +85,8 @@ lost(struct slot *s, const char *what)
 	if (s->failures >= DRIVER_TRIES_MAX)
 		redo(s, what);
 	else
-		wait_ms(s, (int64_t)s->failures * s->failures * 1000, what);
+		driver_wait_ms(s, (int64_t)s->failures * s->failures * 1000,
+		    what);
 }
 
 /* ---- Its answer ----------------------------------------------------- */
@@ -99,15 +100,20 @@ act_on(struct slot *s, enum driver_verdict v, const struct driver_answer *a)
 	switch (v) {
 	case VERDICT_TAKEN:
 		if (s->state == SLOT_READY)
-			wait_ms(s, (int64_t)d->again_s * 1000, "the platform");
+			driver_wait_ms(s, (int64_t)d->again_s * 1000,
+			    "the platform");
 		return;
 	case VERDICT_LATER:
-		wait_ms(s, budget_retry_ms(a->head, ++s->refusals, a->when),
-		    "the rate limit");
+		driver_wait_ms(s, budget_retry_ms(a->head, ++s->refusals,
+		    a->when), "the rate limit");
 		return;
 	case VERDICT_LOST:
 		lost(s, a->status >= 500 ? "the server fails" :
 		    "the answer is not whole, or no JSON");
+		return;
+	case VERDICT_RENEW:
+		s->renewed = true;
+		buf_clear(&d->token);
 		return;
 	case VERDICT_USELESS:
 		if (a->too_long)
@@ -124,108 +130,103 @@ act_on(struct slot *s, enum driver_verdict v, const struct driver_answer *a)
 static void
 take_answer(struct slot *s)
 {
+	struct driver *d = s->driver;
 	struct call *c = &s->sent;
 	struct driver_answer a = { .status = c->status, .head = &c->head,
 	    .body = buf_str(&c->content), .damaged = c->damaged,
 	    .too_long = c->truncated, .when = clock_wall() };
 
-	s->state = SLOT_READY;
-	s->driver->captures = MAX(s->driver->captures, c->number);
-	s->driver->look.calls++;
+	d->captures = MAX(d->captures, c->number);
+	if (s->asks_token && driver_take_token(s, &a))
+		return;
+	/* Without one the call has that answer; none is asked for twice. */
+	s->renewed |= s->asks_token;
+	d->look.calls += !s->asks_token;
+	s->asks_token = false;
 	/* The run may have ended with another call's answer. */
-	if (s->driver->end == DRIVER_GOES_ON)
+	if (d->end == DRIVER_GOES_ON)
 		act_on(s, driver_take(s, &a), &a);
+}
+
+/* Of a call as a crawl: its host was asked as often as hosts are. */
+static void
+take_silence(struct slot *s)
+{
+	const struct call *c = &s->sent;
+	const char *why = c->end == CALL_REFUSED ? skip_text(c->skip) :
+	    exception_name(c->exception);
+	struct driver_answer none = { .when = clock_wall(), .refused =
+	    c->text.n == 0 ? str_of(why) : c->text };
+
+	if (s->driver->end == DRIVER_GOES_ON)
+		act_on(s, driver_take(s, &none), &none);
+}
+
+static void
+refuse(struct slot *s)
+{
+	const struct call *c = &s->sent;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+
+	driver_fail(s->driver, "unknown_error", arena_printf(&a,
+	    "%.*s may not be asked%s%.*s", STR_FMT(str_cut(s->call.url, 0,
+	    300)), c->text.n > 0 ? ": " : "", STR_FMT(c->text)));
 }
 
 static void
 take_end(struct slot *s)
 {
 	const struct call *c = &s->sent;
-	FREED(arena_free) struct arena a = ARENA_INIT;
 
+	s->state = SLOT_READY;
 	if (c->end == CALL_ANSWERED && c->result == OK) {
 		take_answer(s);
-	} else if (c->end == CALL_REFUSED) {
-		driver_fail(s->driver, "unknown_error", arena_printf(&a,
-		    "%.*s may not be asked%s%.*s",
-		    STR_FMT(str_cut(s->call.url, 0, 300)), c->text.n > 0 ?
-		    ": " : "", STR_FMT(c->text)));
 	} else if (c->end == CALL_STOPPED || c->result != OK) {
 		/* Its crawl is paused, ended or broken: others know why. */
-		s->state = SLOT_READY;
+		s->asks_token = false;
 		s->driver->held = true;
+	} else if (s->call.as_crawl) {
+		take_silence(s);
+	} else if (c->end == CALL_REFUSED) {
+		refuse(s);
 	} else {
+		s->asks_token = false;
 		lost(s, exception_name(c->exception));
 	}
 }
 
 static void
-call_done(struct call *c)
+learn(struct slot *s)
 {
-	struct slot *s = CONTAINER(c, struct slot, sent);
 	struct driver *d = s->driver;
 	FREED(buf_free) struct buf key = BUF_INIT;
 
+	if (s->asks_token || s->call.as_crawl || s->call.rates != NULL)
+		return;
 	budget_key(d->connector->platform, s->call.budget,
 	    buf_str(&d->fingerprint), &key);
-	budget_learn(d->options.budgets, buf_str(&key), c->end ==
-	    CALL_ANSWERED ? &c->head : NULL, clock_wall());
-	s->state = SLOT_READY;
-	take_end(s);
+	budget_learn(d->options.budgets, buf_str(&key), s->sent.end ==
+	    CALL_ANSWERED ? &s->sent.head : NULL, clock_wall());
+}
+
+void
+driver_call_done(struct call *c)
+{
+	struct slot *s = CONTAINER(c, struct slot, sent);
+	struct driver *d = s->driver;
+
+	learn(s);
+	if (s->asks_token)
+		d->token_is_asked = false;
+	if (!driver_take_stream(s))
+		take_end(s);
 	call_free_answer(c);
 	if (d->options.moved != NULL)
 		d->options.moved(d->options.arg);
 	driver_pump(d);
 }
 
-/* ---- Sending -------------------------------------------------------- */
-
-static void
-send_call(struct slot *s)
-{
-	struct driver *d = s->driver;
-
-	driver_find_secret(s);
-	s->headers[0] = (struct transport_header){ STR("Accept"),
-		STR("application/json") };
-	s->headers[1] = (struct transport_header){ STR("Accept-Encoding"),
-		STR("gzip") };
-	s->sent = (struct call){ .crawl = d->crawl, .home = d->options.home,
-	    .method = STR("GET"), .url = s->call.url, .headers = s->headers,
-	    .headers_n = ARRAY_LEN(s->headers), .tries_max = 1,
-	    .archive = CALL_RESPONSE,
-	    .redactor = d->options.redact ? d->redactor : NULL,
-	    .sign = driver_sign, .done = call_done };
-	s->state = SLOT_OUT;
-	engine_call(d->options.engine, &s->sent);
-}
-
-/* Its turn: of its own date, of the last try, of the budget. */
-static void
-try_to_send(struct slot *s)
-{
-	struct driver *d = s->driver;
-	FREED(buf_free) struct buf key = BUF_INIT;
-	struct mono now = clock_mono();
-	struct wall today = clock_wall();
-
-	if (mono_before(now, s->not_before)) {
-		wait_until(s, s->not_before, "another try");
-		return;
-	}
-	if (s->call.not_before.us > today.us) {
-		wait_ms(s, MIN((s->call.not_before.us - today.us) / 1000 + 1,
-		    BUDGET_WAIT_MS_MAX), "its time");
-		return;
-	}
-	budget_key(d->connector->platform, s->call.budget,
-	    buf_str(&d->fingerprint), &key);
-	int64_t ms = budget_take(d->options.budgets, buf_str(&key), today);
-	if (ms > 0)
-		wait_ms(s, ms, "the rate limit");
-	else
-		send_call(s);
-}
+/* ---- The pump ------------------------------------------------------- */
 
 static void
 turn_came(struct timer *t)
@@ -237,8 +238,6 @@ turn_came(struct timer *t)
 	s->driver->look.waits_for = NULL;
 	driver_pump(s->driver);
 }
-
-/* ---- The pump ------------------------------------------------------- */
 
 static struct slot *
 free_slot(struct driver *d)
@@ -260,23 +259,30 @@ driver_fill(struct driver *d)
 			d->end = DRIVER_SUCCESS;
 		if (next != CONNECTOR_CALL)
 			return;
+		arena_reset(&s->arena);
+		s->url = driver_shown_url(&s->call, &s->arena);
 		s->state = SLOT_READY;
 		s->not_before.ns = 0;
 		s->failures = s->refusals = 0;
+		s->renewed = false;
 	}
 }
 
 void
 driver_pump(struct driver *d)
 {
+	if (d->recovering)
+		return;
 	if (!d->held || d->replaying)
 		driver_fill(d);
+	if (d->held || d->end != DRIVER_GOES_ON)
+		driver_stop_streams(d);
 	if (d->replaying)
 		driver_replay(d);
 	for (size_t i = 0; i < DRIVER_CALLS_MAX && !d->held && !d->replaying &&
 	    d->end == DRIVER_GOES_ON; i++)
 		if (d->slots[i].state == SLOT_READY)
-			try_to_send(&d->slots[i]);
+			driver_send(&d->slots[i]);
 	tell_quiet(d);
 }
 
@@ -303,20 +309,6 @@ take_fingerprint(struct driver *d)
 	explicit_bzero(all.p, all.n);
 }
 
-static void
-make_redactor(struct driver *d)
-{
-	const struct driver_options *o = &d->options;
-	struct str *values = ARENA_ARRAY(&d->arena, struct str, o->secrets_n);
-	struct redact_rules rules = { .values = values,
-	    .values_n = MIN(o->secrets_n, REDACT_VALUES_MAX),
-	    .harvest = true };
-
-	for (size_t i = 0; i < rules.values_n; i++)
-		values[i] = o->secrets[i].value;
-	d->redactor = redact_new(&rules);
-}
-
 enum err
 driver_open(const struct driver_options *o, struct driver **out,
     struct why *w)
@@ -331,7 +323,7 @@ driver_open(const struct driver_options *o, struct driver **out,
 		d->slots[i].timer.fire = turn_came;
 	}
 	take_fingerprint(d);
-	make_redactor(d);
+	driver_make_redactor(d);
 	enum err e = d->connector->open(o->order, &d->run, w);
 	if (e == OK)
 		e = driver_read_hosts(d, w);
@@ -341,6 +333,15 @@ driver_open(const struct driver_options *o, struct driver **out,
 		driver_close(&d);
 	*out = d;
 	return e;
+}
+
+bool
+driver_can_harvest(struct driver *d)
+{
+	struct connector_call call;
+
+	return d->connector->next(d->run, &call) != CONNECTOR_CALL ||
+	    call.expect != CONNECTOR_FRAMES;
 }
 
 void
@@ -353,6 +354,15 @@ driver_close(struct driver **dp)
 	if (d->run != NULL)
 		d->connector->close(&d->run);
 	redact_free(&d->redactor);
+	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++) {
+		arena_free(&d->slots[i].arena);
+		buf_free(&d->slots[i].part);
+		buf_free(&d->slots[i].event);
+	}
+	mem_free(&d->left);
+	if (d->token.n > 0)
+		explicit_bzero(d->token.p, d->token.n);
+	buf_free(&d->token);
 	buf_free(&d->fingerprint);
 	arena_free(&d->arena);
 	mem_free(dp);
@@ -370,14 +380,15 @@ driver_start(struct driver *d, uint32_t crawl, uint64_t last)
 {
 	d->crawl = crawl;
 	d->replay_last = last;
-	d->replaying = last > d->captures;
-	driver_pump(d);
+	d->recovering = true;
+	driver_recover(d);
 }
 
 void
 driver_hold(struct driver *d)
 {
 	d->held = true;
+	driver_stop_streams(d);
 	tell_quiet(d);
 }
 
@@ -389,11 +400,20 @@ driver_go_on(struct driver *d)
 }
 
 void
+driver_stop_call(struct slot *s)
+{
+	if (s->stopped)
+		return;
+	s->stopped = true;
+	call_stop(&s->sent);
+}
+
+void
 driver_cut(struct driver *d)
 {
 	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++)
 		if (d->slots[i].state == SLOT_OUT)
-			call_stop(&d->slots[i].sent);
+			driver_stop_call(&d->slots[i]);
 }
 
 void

@@ -23,12 +23,16 @@
 
 #include "engine/connector/connector.h"
 #include "engine/harvest/budget.h"
+#include "engine/harvest/spool.h"
 #include "engine/harvest/totals.h"
 
 #define DRIVER_CALLS_MAX 4u          /* of one run at a time */
 #define DRIVER_TRIES_MAX 30u         /* of a call, until one of tries_max */
 /* Before a call that failed for good is made again. */
 #define DRIVER_REDO_MS 60000
+/* Received of a stream, until the next one: what can be read again at once. */
+#define DRIVER_STREAM_BYTES_MAX ((size_t)8 << 20)
+#define DRIVER_LINE_BYTES_MAX ((size_t)16 << 20)
 
 struct engine;
 struct loop;
@@ -51,6 +55,11 @@ struct driver_options {
 	/* Where an earlier run was: after the first so many answers. */
 	struct str saved;            /* empty: at the beginning */
 	uint64_t captures;
+	/* Where streams are spooled, by whom, and what is left there. */
+	const char *spool_dir;
+	struct pool *spool_pool;
+	const struct spool_left *spools;
+	size_t spools_n;
 	/* After each answer, and when what it waits for changes. */
 	void (*moved)(void *arg);
 	/* driver_hold() was called or the run has ended, no call is out. */
@@ -68,6 +77,8 @@ struct driver;
  */
 MUST_USE enum err driver_open(const struct driver_options *, struct driver **,
     struct why *);
+/* Whether its first call is one that can be made; it cannot be started then. */
+bool driver_can_harvest(struct driver *);
 /* It never began or rests, or neither engine nor loop run any more.  NULL is
  * allowed. */
 void driver_close(struct driver **);
@@ -78,7 +89,8 @@ void driver_rest(struct driver *);
  * last capture.
  */
 void driver_start(struct driver *, uint32_t crawl, uint64_t last);
-/* Make no further call; quiet() follows, not before this returns. */
+/* Make no further call, and end streams; quiet() follows, not before this
+ * returns. */
 void driver_hold(struct driver *);
 /* Make calls again. */
 void driver_go_on(struct driver *);

@@ -97,8 +97,8 @@ driver_fail(struct driver *d, const char *code, struct str text)
 	d->end = DRIVER_FAILURE;
 }
 
-static struct connector_findings
-findings_of(struct driver *d)
+struct connector_findings
+driver_findings(struct driver *d)
 {
 	return (struct connector_findings){ d, on_count, on_seed, on_note,
 		on_url, on_state, on_deleted, on_again, on_skip, on_fail,
@@ -107,19 +107,18 @@ findings_of(struct driver *d)
 
 /* ---- Judging -------------------------------------------------------- */
 
+/* The call names the status. */
 static bool
-is_expected(const struct connector_call *call, int status)
+is_named(const struct connector_call *call, int status)
 {
-	if (status >= 200 && status < 300)
-		return true;
 	for (const int *s = call->statuses; s != NULL && *s != 0; s++)
 		if (*s == status)
 			return true;
 	return false;
 }
 
-static void
-look_for_secrets(struct driver *d, struct str body)
+void
+driver_look_for_secrets(struct driver *d, struct str body)
 {
 	if (d->secret_told || d->redactor == NULL ||
 	    !redact_has_values(d->redactor) ||
@@ -131,11 +130,11 @@ look_for_secrets(struct driver *d, struct str body)
 	    "credential, and is archived as it is"), STR_NONE);
 }
 
-static void
-give(struct slot *s, const struct connector_answer *a)
+void
+driver_give(struct slot *s, const struct connector_answer *a)
 {
 	struct driver *d = s->driver;
-	struct connector_findings f = findings_of(d);
+	struct connector_findings f = driver_findings(d);
 
 	d->again = false;
 	d->answered = a->when;
@@ -144,26 +143,48 @@ give(struct slot *s, const struct connector_answer *a)
 	s->state = d->again ? SLOT_READY : SLOT_FREE;
 }
 
+static enum driver_verdict
+judge(const struct slot *s, const struct driver_answer *in)
+{
+	bool good = in->status >= 200 && in->status < 300;
+	bool named = is_named(&s->call, in->status);
+
+	/* Whatever comes of it. */
+	if (s->call.as_crawl)
+		return VERDICT_TAKEN;
+	/* A token may end before its time; the next one counts. */
+	if (in->status == 401 && s->call.auth == CONNECTOR_APP_BEARER &&
+	    !s->renewed)
+		return VERDICT_RENEW;
+	if (in->status == 429 && !named)
+		return VERDICT_LATER;
+	if ((in->status >= 500 && !named) || (good && in->damaged))
+		return VERDICT_LOST;
+	return (good && !in->too_long) || named ? VERDICT_TAKEN :
+	    VERDICT_USELESS;
+}
+
 enum driver_verdict
 driver_take(struct slot *s, const struct driver_answer *in)
 {
 	struct connector_answer a = { .status = in->status, .head = in->head,
-	    .when = in->when };
+	    .when = in->when, .refused = in->refused };
 	bool good = in->status >= 200 && in->status < 300;
+	yyjson_doc *doc = NULL;
 
-	if (in->status == 429)
-		return VERDICT_LATER;
-	if (in->status >= 500 || (good && in->damaged))
-		return VERDICT_LOST;
-	if (!is_expected(&s->call, in->status) || (good && in->too_long))
-		return VERDICT_USELESS;
-	yyjson_doc *doc = yyjson_read(in->body.p, in->body.n,
-	    YYJSON_READ_BIGNUM_AS_RAW);
-	if (doc == NULL && good)
+	enum driver_verdict v = judge(s, in);
+	if (v != VERDICT_TAKEN)
+		return v;
+	if (s->call.expect == CONNECTOR_BYTES)
+		a.body = in->body;
+	else
+		doc = yyjson_read(in->body.p, in->body.n,
+		    YYJSON_READ_BIGNUM_AS_RAW);
+	if (doc == NULL && good && s->call.expect == CONNECTOR_JSON)
 		return VERDICT_LOST;
 	a.json = yyjson_doc_get_root(doc);
-	look_for_secrets(s->driver, in->body);
-	give(s, &a);
+	driver_look_for_secrets(s->driver, in->body);
+	driver_give(s, &a);
 	yyjson_doc_free(doc);
 	return VERDICT_TAKEN;
 }

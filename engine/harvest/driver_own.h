@@ -7,6 +7,7 @@
 #include "engine/catalog/catalog.h"
 #include "engine/fetcher/call.h"
 #include "engine/harvest/driver.h"
+#include "wire/oauth1.h"
 
 enum slot_state {
 	SLOT_FREE,
@@ -20,14 +21,25 @@ struct slot {
 	enum slot_state state;
 	struct driver *driver;
 	struct connector_call call;
+	struct arena arena;          /* of the following */
+	struct str url;              /* as the archive knows it */
+	struct transport_header *headers;
+	size_t headers_n;
 	struct mono not_before;      /* of the next try */
 	unsigned failures, refusals; /* in a row: 5xx and lost, 429 */
+	bool renewed;                /* its token was refused and let go */
+	bool asks_token;             /* what is out is the token's request */
 	struct timer timer;
 	struct call sent;
-	bool budgeted;               /* one of the budget is taken */
-	/* For driver_sign(), on the host's loop. */
-	struct str secret;
-	struct transport_header headers[2];
+	bool stopped;                /* call_stop() was called */
+	/* Of a stream: when its head came; what is not whole yet. */
+	struct wall began;
+	struct spool *spool;
+	struct buf part, event;      /* of a line; lines of an event */
+	bool event_has_field;
+	/* For driver_sign(), on the host's loop: `consumer` is the secret of
+	 * the other kinds, too. */
+	struct oauth1_keys keys;
 };
 
 struct driver {
@@ -39,6 +51,10 @@ struct driver {
 	struct str *hosts;           /* where secrets may go; "*.": below */
 	size_t hosts_n;
 	struct buf fingerprint;      /* of the credential */
+	/* A field's name whose value is secret, in URLs or heads; or NULL. */
+	const char *secret_name;
+	struct buf token;            /* of the application; empty: none yet */
+	bool token_is_asked;
 	uint32_t crawl;
 	struct slot slots[DRIVER_CALLS_MAX];
 	uint64_t captures;           /* whose answers are in */
@@ -49,8 +65,13 @@ struct driver {
 	struct mail quiet_mail;
 	bool quiet_is_out;
 
-	/* Answers from the archive. */
+	/* Streams of an earlier process. */
+	bool recovering;
+	size_t spool_at;
+	/* Answers from the archive; those that no call wanted, in order. */
 	uint64_t replay_last;
+	uint64_t *left;
+	size_t left_n, left_cap, left_at, left_end, left_taken;
 	bool replaying, reading;
 	struct capture_query capture;
 
@@ -67,30 +88,67 @@ struct driver_answer {
 	int status;
 	const struct http_head *head;
 	struct str body;             /* decoded */
+	struct str refused;          /* of a call as a crawl without one */
 	bool damaged;                /* its coding is */
 	bool too_long;               /* for fetch.body_bytes_max */
 	struct wall when;
+	struct wall began;           /* of a stream */
 };
 enum driver_verdict {
 	VERDICT_TAKEN,       /* the connector has it; the slot may be free */
 	VERDICT_LATER,       /* status 429 */
 	VERDICT_LOST,        /* as a transfer that was lost */
+	VERDICT_RENEW,       /* the application's token is not taken */
 	VERDICT_USELESS      /* of a status that nobody expects, too long */
 };
 enum driver_verdict driver_take(struct slot *, const struct driver_answer *);
+/* The connector has it; the slot is free, or READY to be sent again. */
+void driver_give(struct slot *, const struct connector_answer *);
+struct connector_findings driver_findings(struct driver *);
+void driver_look_for_secrets(struct driver *, struct str);
 /* The run ends without success. */
 void driver_fail(struct driver *, const char *code, struct str text);
 
+/* driver_stream.c. */
+bool driver_is_stream(const struct connector_call *);
+/* The call that is about to go out is followed. */
+void driver_follow(struct slot *);
+/* Decoded bytes of a stream. */
+void driver_feed(struct slot *, struct str, struct wall when);
+void driver_end_stream(struct slot *, const struct driver_answer *);
+bool driver_take_stream(struct slot *);
+void driver_stop_streams(struct driver *);
+
 /* driver_sign.c. */
 MUST_USE enum err driver_read_hosts(struct driver *, struct why *);
-void driver_find_secret(struct slot *);
+void driver_find_secrets(struct slot *);
+/* The call's URL without secrets.  Memory: the call's, or `a`. */
+struct str driver_shown_url(const struct connector_call *, struct arena *a);
 bool driver_sign(struct call *, struct exchange *, struct arena *);
+/* With all that is secret now; no call is out. */
+void driver_make_redactor(struct driver *);
+
+/* driver_send.c: send it, or have it wait for its turn. */
+void driver_send(struct slot *);
+/* The token's request has ended so.  True: the calls can go on; else `a` is
+ * the answer of the slot's own call. */
+bool driver_take_token(struct slot *, struct driver_answer *a);
+
+/* driver_recover.c: archive what is left of streams, then driver_pump(). */
+void driver_recover(struct driver *);
 
 /* driver_replay.c: read the answers behind `captures`, then driver_pump(). */
 void driver_replay(struct driver *);
 
 /* driver.c. */
 void driver_pump(struct driver *);
+bool driver_is_out(const struct driver *);
+void driver_wait_until(struct slot *, struct mono at, const char *what);
+void driver_wait_ms(struct slot *, int64_t ms, const char *what);
+/* The slot's call has ended. */
+void driver_call_done(struct call *);
+/* The slot's call is to end. */
+void driver_stop_call(struct slot *);
 /* Ask the connector for calls. */
 void driver_fill(struct driver *);
 

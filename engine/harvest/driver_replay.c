@@ -2,13 +2,17 @@
  * Answers that are durable already: they are read from the archive, in the
  * order of their numbers, and are judged as they were when they came.
  *
- * An answer belongs to the call that is wanted under its URL.  One that no call
- * wants any more is left alone: another version of the connector may ask in
- * another way.
+ * An answer belongs to the call that is wanted under its URL.  A stream has its
+ * number from its end, and calls beside it may have followed from its events:
+ * an answer that no call wants is tried once more behind all others.  One that
+ * is still not wanted is left alone: another version of the connector may ask
+ * in another way.  A call as a crawl that had no answer has no record either:
+ * it stands before a later one's.
  */
 #include "engine/engine.h"
 #include "engine/harvest/driver_own.h"
 #include "engine/parser/url.h"
+#include "os/clock.h"
 #include "os/log.h"
 
 /* The URL as a record has it: canonical, without fragment and secrets. */
@@ -32,63 +36,154 @@ wanted(struct driver *d, struct str url, struct arena *a)
 	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++) {
 		struct slot *s = &d->slots[i];
 		if (s->state == SLOT_READY && str_eq(recorded,
-		    recorded_url(d, s->call.url, a)))
+		    recorded_url(d, s->url, a)))
 			return s;
 	}
 	return NULL;
 }
 
-static void
+/* The first call as a crawl had no answer.  False: there is no such call. */
+static bool
+take_silence(struct driver *d)
+{
+	struct driver_answer none = { .refused = STR("there was no answer"),
+	    .when = clock_wall() };
+
+	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++) {
+		struct slot *s = &d->slots[i];
+		if (s->state != SLOT_READY || !s->call.as_crawl)
+			continue;
+		(void)driver_take(s, &none);
+		driver_fill(d);
+		return true;
+	}
+	return false;
+}
+
+static struct slot *
+find_slot(struct driver *d, struct capture_query *q)
+{
+	struct slot *s;
+
+	if (q->hops_n == 0)
+		return NULL;
+	do
+		s = wanted(d, q->hops[0].url, &q->arena);
+	while (s == NULL && d->end == DRIVER_GOES_ON && take_silence(d));
+	return s;
+}
+
+/* Its events count for the day of its end. */
+static bool
+take_stream(struct slot *s, struct capture_query *q,
+    struct driver_answer *answer)
+{
+	if (!driver_is_stream(&s->call) || answer->status / 100 != 2)
+		return false;
+	answer->began.us = q->entry.start.us + MAX(q->entry.first_byte_us, 0);
+	driver_feed(s, q->body_bytes, answer->when);
+	driver_end_stream(s, answer);
+	s->driver->look.replayed++;
+	return true;
+}
+
+/* False: no call wants it. */
+static bool
 take_capture(struct driver *d, struct capture_query *q)
 {
-	struct slot *s = q->hops_n == 0 ? NULL : wanted(d, q->hops[0].url,
-	    &q->arena);
+	struct slot *s = find_slot(d, q);
 	struct http_head head;
 
 	if (s == NULL || http_parse_head(q->hops[0].response, false,
-	    HTTP_LIMITS_DEFAULT, &q->arena, &head, NULL) != OK) {
-		log_warn("harvest.replay", "crawl=%u item=%llu text=\"no call "
-		    "wants this answer any more\"", d->crawl,
-		    (unsigned long long)q->number);
-		return;
-	}
+	    HTTP_LIMITS_DEFAULT, &q->arena, &head, NULL) != OK)
+		return false;
 	struct driver_answer answer = { .status = head.status, .head = &head,
 	    .body = q->body_bytes, .damaged = q->damaged,
 	    .too_long = q->cut || (q->entry.flags & JOURNAL_TRUNCATED),
 	    .when = { q->entry.start.us + q->entry.duration_us } };
-	if (driver_take(s, &answer) == VERDICT_TAKEN)
-		d->look.replayed++;
+	if (take_stream(s, q, &answer))
+		return true;
+	enum driver_verdict v = driver_take(s, &answer);
+	d->look.replayed += v == VERDICT_TAKEN;
+	s->renewed |= v == VERDICT_RENEW;
+	return true;
+}
+
+static void
+leave(struct driver *d, uint64_t number)
+{
+	d->left = mem_room(d->left, d->left_n, &d->left_cap, 16,
+	    sizeof(*d->left));
+	d->left[d->left_n++] = number;
 }
 
 static void
 capture_read_again(struct capture_query *q)
 {
 	struct driver *d = q->arg;
+	bool first = d->captures < d->replay_last;
 
 	d->reading = false;
-	if (q->why.err == OK)
-		take_capture(d, q);
-	else
+	bool taken = q->why.err == OK && take_capture(d, q);
+	if (q->why.err != OK)
 		log_warn("harvest.replay", "crawl=%u item=%llu why=%s",
 		    d->crawl, (unsigned long long)q->number, log_why(&q->why));
-	d->captures = q->number;
+	else if (!taken)
+		leave(d, q->number);
+	d->left_taken += taken && !first;
+	if (first)
+		d->captures = q->number;
 	arena_free(&q->arena);
 	driver_pump(d);
+}
+
+static void
+read_again(struct driver *d, uint64_t number)
+{
+	d->reading = true;
+	d->capture = (struct capture_query){ .crawl = d->crawl,
+	    .number = number, .body = true, .answer_only = true,
+	    .body_bytes_max = SIZE_MAX, .done = capture_read_again, .arg = d };
+	catalog_capture(engine_catalog(d->options.engine), &d->capture);
+}
+
+/* Rounds over what was left, while one of them takes any. */
+static bool
+read_left(struct driver *d)
+{
+	if (d->left_at == d->left_end) {
+		/* What is left again stands behind. */
+		if (d->left_end > 0 && d->left_taken == 0)
+			return false;
+		d->left_end = d->left_n;
+		d->left_taken = 0;
+	}
+	if (d->left_at == d->left_end)
+		return false;
+	read_again(d, d->left[d->left_at++]);
+	return true;
+}
+
+static void
+end_replay(struct driver *d)
+{
+	d->replaying = false;
+	d->captures = MAX(d->captures, d->replay_last);
+	for (size_t i = d->left_at; i < d->left_n; i++)
+		log_warn("harvest.replay", "crawl=%u item=%llu text=\"no call "
+		    "wants this answer any more\"", d->crawl,
+		    (unsigned long long)d->left[i]);
 }
 
 void
 driver_replay(struct driver *d)
 {
+	bool goes_on = d->end == DRIVER_GOES_ON;
+
 	if (d->reading)
 		return;
-	if (d->captures >= d->replay_last || d->end != DRIVER_GOES_ON) {
-		d->replaying = false;
-		d->captures = MAX(d->captures, d->replay_last);
-		return;
-	}
-	d->reading = true;
-	d->capture = (struct capture_query){ .crawl = d->crawl,
-	    .number = d->captures + 1, .body = true, .answer_only = true,
-	    .body_bytes_max = SIZE_MAX, .done = capture_read_again, .arg = d };
-	catalog_capture(engine_catalog(d->options.engine), &d->capture);
+	if (goes_on && d->captures < d->replay_last)
+		read_again(d, d->captures + 1);
+	else if (!goes_on || !read_left(d))
+		end_replay(d);
 }

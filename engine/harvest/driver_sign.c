@@ -1,10 +1,15 @@
 /* Secrets: whose they are, where they may go, and how they leave. */
 #include "engine/harvest/driver_own.h"
 
+#include "engine/connector/url_text.h"
 #include "engine/parser/url.h"
+#include "os/clock.h"
+#include "wire/base64.h"
+#include "wire/redact.h"
 
 #define KEY_OPEN "{"
 #define KEY_CLOSE "}"
+#define NONCE_BYTES 16u
 
 /* ---- Hosts ---------------------------------------------------------- */
 
@@ -17,7 +22,18 @@ credential_text(const struct connector_order *o, struct str name)
 	return STR_NONE;
 }
 
-/* "{instance}": the host of the URL that the credential has there. */
+/* The text that "{...}" stands for; an option that is not there has none. */
+static struct str
+text_at(const struct connector_order *o, struct str name)
+{
+	return str_starts(name, STR("/")) ? json_text(yyjson_ptr_getn(
+	    o->options, name.p, name.n)) : credential_text(o, name);
+}
+
+/*
+ * "{instance}": the host of the URL that the credential has there;
+ * "{/api/url}": that of the options.  *out is empty where that is not given.
+ */
 static enum err
 expand_host(struct driver *d, struct str row, struct str *out, struct why *w)
 {
@@ -25,15 +41,18 @@ expand_host(struct driver *d, struct str row, struct str *out, struct why *w)
 	size_t close = str_find(row, STR(KEY_CLOSE));
 	struct url u;
 
-	if (open == row.n) {
-		*out = row;
+	*out = row;
+	if (open == row.n)
 		return OK;
-	}
 	struct str name = str_cut(row, open + 1, close);
-	if (url_parse(credential_text(d->options.order, name), NULL, &d->arena,
-	    &u, NULL) != OK)
-		return why_field(w, ERR_INPUT, "credentials", "%.*s is no "
-		    "URL", STR_FMT(name));
+	bool is_option = str_starts(name, STR("/"));
+	struct str text = text_at(d->options.order, name);
+	*out = STR_NONE;
+	if (is_option && text.n == 0)
+		return OK;
+	if (url_parse(text, NULL, &d->arena, &u, NULL) != OK)
+		return why_field(w, ERR_INPUT, is_option ? "options" :
+		    "credentials", "%.*s is no URL", STR_FMT(name));
 	*out = arena_printf(&d->arena, "%.*s%.*s%.*s", (int)open, row.p,
 	    STR_FMT(u.host), STR_FMT(str_from(row, close + 1)));
 	return OK;
@@ -58,7 +77,7 @@ may_go_to(const struct driver *d, struct str host)
 {
 	for (size_t i = 0; i < d->hosts_n; i++) {
 		struct str h = d->hosts[i];
-		if (str_eq_nocase(h, host))
+		if (h.n > 0 && str_eq_nocase(h, host))
 			return true;
 		if (str_starts(h, STR("*.")) && host.n > h.n - 1 &&
 		    str_eq_nocase(str_from(host, host.n - (h.n - 1)),
@@ -68,17 +87,124 @@ may_go_to(const struct driver *d, struct str host)
 	return false;
 }
 
-/* ---- Signing -------------------------------------------------------- */
+/* ---- Whose secrets ---------------------------------------------------- */
+
+/* The value of a key, secret or not; STR_NONE: it was not given. */
+static struct str
+key_value(const struct driver *d, const char *name)
+{
+	const struct driver_options *o = &d->options;
+
+	if (name == NULL)
+		return STR_NONE;
+	for (size_t i = 0; i < o->secrets_n; i++)
+		if (str_eq(o->secrets[i].name, str_of(name)))
+			return o->secrets[i].value;
+	return credential_text(o->order, str_of(name));
+}
 
 void
-driver_find_secret(struct slot *s)
+driver_find_secrets(struct slot *s)
 {
-	const struct driver_options *o = &s->driver->options;
+	const struct connector_call *c = &s->call;
 
-	s->secret = STR_NONE;
-	for (size_t i = 0; s->call.secret != NULL && i < o->secrets_n; i++)
-		if (str_eq(o->secrets[i].name, str_of(s->call.secret)))
-			s->secret = o->secrets[i].value;
+	s->keys = (struct oauth1_keys){ .consumer = key_value(s->driver,
+	    c->secret), .consumer_secret = key_value(s->driver,
+	    c->consumer_secret) };
+	if (c->auth != CONNECTOR_OAUTH1)
+		return;
+	s->keys.token = key_value(s->driver, c->token);
+	s->keys.token_secret = key_value(s->driver, c->token_secret);
+}
+
+/*
+ * What the driver adds to the URL as the request leaves stands at its end; so
+ * archive, index and replay know the call by one address.
+ */
+struct str
+driver_shown_url(const struct connector_call *c, struct arena *a)
+{
+	FREED(buf_free) struct buf url = BUF_INIT;
+
+	if (c->auth != CONNECTOR_QUERY)
+		return c->url;
+	buf_put_str(&url, c->url);
+	url_text_param(&url, c->secret_name, STR(REDACT_WORD));
+	return arena_copy(a, buf_str(&url));
+}
+
+/* ---- Signing -------------------------------------------------------- */
+
+static void
+add_field(struct exchange *x, const char *name, struct str value,
+    struct arena *a)
+{
+	struct transport_header *all = ARENA_ARRAY(a, struct transport_header,
+	    x->headers_n + 1);
+
+	memcpy(all, x->headers, x->headers_n * sizeof(*all));
+	all[x->headers_n] = (struct transport_header){ str_of(name), value };
+	x->headers = all;
+	x->headers_n++;
+}
+
+static void
+sign_bearer(struct exchange *x, struct str token, struct arena *a)
+{
+	add_field(x, "Authorization", arena_printf(a, "Bearer %.*s",
+	    STR_FMT(token)), a);
+}
+
+/* `encoded`: as RFC 6749 §2.3.1 wants both parts. */
+static void
+sign_basic(struct exchange *x, const struct oauth1_keys *k, bool encoded,
+    struct arena *a)
+{
+	FREED(buf_free) struct buf both = BUF_INIT, value = BUF_INIT;
+
+	if (encoded) {
+		url_text_encode(&both, k->consumer);
+		buf_put_char(&both, ':');
+		url_text_encode(&both, k->consumer_secret);
+	} else {
+		buf_printf(&both, "%.*s:%.*s", STR_FMT(k->consumer),
+		    STR_FMT(k->consumer_secret));
+	}
+	buf_put_text(&value, "Basic ");
+	base64_put(&value, buf_str(&both));
+	add_field(x, "Authorization", arena_copy(a, buf_str(&value)), a);
+	explicit_bzero(both.p, both.n);
+	explicit_bzero(value.p, value.n);
+}
+
+static void
+sign_query(struct exchange *x, struct str secret, struct arena *a)
+{
+	FREED(buf_free) struct buf url = BUF_INIT;
+
+	CHECK(str_ends(x->url, STR(REDACT_WORD)));
+	buf_put_str(&url, str_cut(x->url, 0, x->url.n -
+	    strlen(REDACT_WORD)));
+	url_text_encode(&url, secret);
+	x->url = arena_copy(a, buf_str(&url));
+	explicit_bzero(url.p, url.n);
+}
+
+static void
+sign_oauth1(const struct slot *s, struct exchange *x, struct arena *a)
+{
+	FREED(buf_free) struct buf nonce = BUF_INIT, value = BUF_INIT;
+	char bytes[NONCE_BYTES];
+
+	clock_random(bytes, sizeof(bytes));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		buf_printf(&nonce, "%02x", (unsigned char)bytes[i]);
+	struct oauth1_request r = { .method = x->method, .url = x->url,
+	    .form = s->call.method == CONNECTOR_POST_FORM ? x->body :
+	    STR_NONE, .nonce = buf_str(&nonce),
+	    .timestamp_s = clock_wall().us / US_PER_S, .has_version = true };
+	oauth1_put_header(&s->keys, &r, &value);
+	add_field(x, "Authorization", arena_copy(a, buf_str(&value)), a);
 }
 
 /* Thread: the host's loop; the slot is out, and does not change. */
@@ -91,12 +217,55 @@ driver_sign(struct call *c, struct exchange *x, struct arena *a)
 		return true;
 	if (!x->tls || !may_go_to(s->driver, x->host))
 		return false;
-	struct transport_header *all = ARENA_ARRAY(a, struct transport_header,
-	    x->headers_n + 1);
-	memcpy(all, x->headers, x->headers_n * sizeof(*all));
-	all[x->headers_n] = (struct transport_header){ STR("Authorization"),
-		arena_printf(a, "Bearer %.*s", STR_FMT(s->secret)) };
-	x->headers = all;
-	x->headers_n++;
+	if (s->asks_token) {
+		sign_basic(x, &s->keys, true, a);
+		return true;
+	}
+	switch (s->call.auth) {
+	case CONNECTOR_ANONYMOUS:
+		break;
+	case CONNECTOR_BEARER:
+		sign_bearer(x, s->keys.consumer, a);
+		break;
+	case CONNECTOR_APP_BEARER:
+		sign_bearer(x, buf_str(&s->driver->token), a);
+		break;
+	case CONNECTOR_QUERY:
+		sign_query(x, s->keys.consumer, a);
+		break;
+	case CONNECTOR_HEADER:
+		add_field(x, s->call.secret_name, s->keys.consumer, a);
+		break;
+	case CONNECTOR_BASIC:
+		sign_basic(x, &s->keys, false, a);
+		break;
+	case CONNECTOR_OAUTH1_CONSUMER:
+	case CONNECTOR_OAUTH1:
+		sign_oauth1(s, x, a);
+		break;
+	}
 	return true;
+}
+
+/* ---- What is cut out of records -------------------------------------- */
+
+void
+driver_make_redactor(struct driver *d)
+{
+	const struct driver_options *o = &d->options;
+	struct arena a = ARENA_INIT;
+	struct str *values = ARENA_ARRAY(&a, struct str, o->secrets_n + 1);
+	struct str name = str_of(d->secret_name);
+	struct redact_rules rules = { .values = values, .harvest = true,
+	    .headers = &name, .headers_n = d->secret_name != NULL,
+	    .fields = &name, .fields_n = d->secret_name != NULL };
+
+	for (size_t i = 0; i < o->secrets_n &&
+	    rules.values_n < REDACT_VALUES_MAX - 1; i++)
+		values[rules.values_n++] = o->secrets[i].value;
+	if (d->token.n > 0)
+		values[rules.values_n++] = buf_str(&d->token);
+	redact_free(&d->redactor);
+	d->redactor = redact_new(&rules);
+	arena_free(&a);
 }

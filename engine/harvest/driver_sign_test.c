@@ -31,7 +31,7 @@ setup(void **state)
 	slot->call = (struct connector_call){ .auth = CONNECTOR_BEARER,
 	    .secret = "access_token" };
 	assert_int_equal(driver_read_hosts(&driver, NULL), OK);
-	driver_find_secret(slot);
+	driver_find_secrets(slot);
 	return 0;
 }
 
@@ -39,6 +39,7 @@ static int
 teardown(void **state)
 {
 	(void)state;
+	arena_free(&slot->arena);
 	arena_free(&driver.arena);
 	return 0;
 }

@@ -252,6 +252,8 @@ harvest_open_driver(struct harvest *h, struct driver **out, struct why *w)
 	    .redact = conf_bool(ho->conf, CONF_WARC_REDACT),
 	    .totals = &h->totals, .tries_max = HARVEST_TRIES_MAX,
 	    .saved = buf_str(&h->saved), .captures = h->captures,
+	    .spool_dir = h->dir, .spool_pool = h->all->spool_pool,
+	    .spools = h->spools, .spools_n = h->spools_n,
 	    .moved = driver_moved, .quiet = driver_quiet, .arg = h };
 
 	return driver_open(&o, out, w);
@@ -319,9 +321,11 @@ harvests_open(const struct harvests_options *o, struct harvests **out,
 
 	all->options = *o;
 	list_init(&all->all);
-	all->budgets = budgets_new();
 	all->pool = pool_new(1);
+	all->spool_pool = pool_new(1);
 	enum err e = credential_key(o->conf, o->data_dir, &all->key, w);
+	if (e == OK)
+		e = harvests_open_budgets(all, w);
 	if (e != OK)
 		harvests_free(&all);
 	*out = all;
@@ -374,12 +378,14 @@ harvests_free(struct harvests **ap)
 	if (all == NULL)
 		return;
 	pool_free(&all->pool);
+	pool_free(&all->spool_pool);
 	while (!list_empty(&all->all)) {
 		struct harvest *h = LIST_ITEM(all->all.next, struct harvest,
 		    node);
 		free_harvest(&h);
 	}
 	budgets_free(&all->budgets);
+	arena_free(&all->keeping.arena);
 	explicit_bzero(&all->key, sizeof(all->key));
 	mem_free(ap);
 }

@@ -13,7 +13,9 @@
 #include "os/clock.h"
 #include "os/tree.h"
 
+/* Budgets take the place of delays, but not for calls as a crawl. */
 #define POLICY "{\"rate_limit\":0,\"robots\":\"ignore\"}"
+#define CRAWL_POLICY "{}"
 
 /* "sfmui:45" as part of a path: "sfmui_45". */
 static struct str
@@ -117,7 +119,8 @@ launch_crawl(struct harvest *h)
 {
 	h->launch = (struct launch){
 		.spec.kind = CRAWL_HARVEST, .spec.name = h->id,
-		.spec.policy = STR(POLICY),
+		.spec.policy = h->text.connector->as_crawl ?
+		    STR(CRAWL_POLICY) : STR(POLICY),
 		.spec.key = arena_printf(&h->arena, "harvest %.*s",
 		    STR_FMT(h->id)),
 		.spec.warc_dir = str_of(h->dir),
@@ -261,11 +264,16 @@ prepare(struct job *j)
 	const struct harvests_options *o = &h->all->options;
 
 	h->why = WHY_INIT;
-	if (o->admit != NULL && o->admit(o->arg, h->path, &h->why) != OK)
-		return;
-	if (tree_make_dir(h->path.p, &h->why) == OK)
-		(void)!state_file_read(h->path.p, &h->arena, &h->state,
+	enum err e = o->admit == NULL ? OK :
+	    o->admit(o->arg, h->path, &h->why);
+	if (e == OK)
+		e = tree_make_dir(h->path.p, &h->why);
+	if (e == OK)
+		e = state_file_read(h->path.p, &h->arena, &h->state,
 		    &h->state_n, &h->why);
+	if (e == OK && h->continued)
+		(void)!spools_read(h->dir, &h->arena, &h->spools,
+		    &h->spools_n, &h->why);
 }
 
 /* The connector has the last word about an order. */
@@ -278,15 +286,15 @@ try_order(struct harvest *h, const char **code, struct why *w)
 	    code, w);
 	if (e == OK)
 		*code = "bad_request";
-	if (e == OK && h->text.connector->kind != CONNECTOR_BATCH) {
-		*code = "unsupported_harvest_type";
-		e = why_field(w, ERR_INPUT, "type", "%s is a stream, which is "
-		    "not harvested yet", h->text.connector->type);
-	}
 	if (e == OK && h->request->path.n == 0)
 		e = why_field(w, ERR_INPUT, "path", "it is missing");
 	if (e == OK)
 		e = harvest_open_driver(h, &d, w);
+	if (e == OK && !driver_can_harvest(d)) {
+		*code = "unsupported_harvest_type";
+		e = why_field(w, ERR_INPUT, "type", "%s comes by WebSocket, "
+		    "which is not harvested yet", h->text.connector->type);
+	}
 	driver_close(&d);
 	return e;
 }

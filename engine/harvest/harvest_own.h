@@ -11,10 +11,22 @@
 #include "engine/harvest/order_text.h"
 #include "os/pool.h"
 
+/* Budgets on their way to the store; harvest_budgets.c. */
+struct budget_keeping {
+	bool under_way, wanted;
+	struct arena arena;          /* of the list */
+	struct store_budget *list;
+	size_t n;
+	struct store_job store;
+	struct why why;
+};
+
 struct harvests {
 	struct harvests_options options;
 	struct pool *pool;           /* one thread: digests, copies */
+	struct pool *spool_pool;     /* one that no slow volume holds up */
 	struct budgets *budgets;
+	struct budget_keeping keeping;
 	struct seal_key key;
 	struct list all;             /* struct harvest */
 };
@@ -79,6 +91,8 @@ struct harvest {
 	struct buf saved;
 	uint64_t captures;
 	bool continued;
+	struct spool_left *spools;
+	size_t spools_n;
 
 	struct store_harvest_warc *warcs;    /* by name; memory: arena */
 	size_t warcs_n;
@@ -98,6 +112,9 @@ struct harvest {
 	struct timer stop_timer;     /* HARVEST_STOP_MS */
 	uint64_t bytes_before;       /* of the crawl, when a file ended */
 };
+
+/* harvest_budgets.c: what earlier processes have counted. */
+MUST_USE enum err harvests_open_budgets(struct harvests *, struct why *);
 
 /* harvest_settle.c: the driver is quiet: end the files, note them. */
 void harvest_settle(struct harvest *);

@@ -542,9 +542,7 @@ refusals(void **state)
 		{ "[]", "bad_request", "" },
 		{ "{\"type\":\"nothing\"}", "unsupported_harvest_type",
 		    "type" },
-		{ "{\"type\":\"mastodon_stream\",\"seeds\":[{\"token\":"
-		    "{\"stream\":\"public\"}}],\"credentials\":{\"instance\":"
-		    "\"https://m.example\",\"access_token\":\"0123456789\"}}",
+		{ "{\"type\":\"bluesky_jetstream\",\"seeds\":[]}",
 		    "unsupported_harvest_type", "type" },
 		{ "{\"type\":\"mastodon_account\",\"seeds\":[]}",
 		    "bad_request", "seeds" },
@@ -596,7 +594,7 @@ with_a_door(void **state)
 	assert_int_equal(q.why.err, ERR_EXISTS);
 	assert_int_equal(atomic_load(&claims), 1);
 	assert_int_equal(rig_requests(&rig, NULL), 0);
-	stop_rig();
+	rig_stop(&rig);
 	rig_start(&rig);
 	assert_int_equal(harvests_unfinished(harvests, &arena, &list, &n,
 	    NULL), OK);

@@ -215,6 +215,21 @@ static const struct sql steps[] = {
 	"  digest TEXT COLLATE \"C\" PRIMARY KEY,"
 	"  attempts BIGINT NOT NULL,"
 	"  last BIGINT NOT NULL);" },
+
+	/* What is used of platforms' budgets, by daemon. */
+	{ "CREATE TABLE harvest_budget ("
+	"  node TEXT NOT NULL,"
+	"  name TEXT NOT NULL,"
+	"  used INTEGER NOT NULL,"
+	"  ends INTEGER NOT NULL,"
+	"  PRIMARY KEY (node, name)) STRICT;",
+
+	"CREATE TABLE harvest_budget ("
+	"  node TEXT COLLATE \"C\" NOT NULL,"
+	"  name TEXT COLLATE \"C\" NOT NULL,"
+	"  used BIGINT NOT NULL,"
+	"  ends BIGINT NOT NULL,"
+	"  PRIMARY KEY (node, name));" },
 };
 
 static enum err

@@ -225,7 +225,7 @@ const struct connector feed_entries = {
 	.type = "feed_entries", .platform = "feed", .label = "feed entries",
 	.title = "Feeds",
 	.help = "Entries of RSS, Atom and JSON Feed: blogs, podcasts, news.",
-	.kind = CONNECTOR_BATCH, .params = params,
+	.kind = CONNECTOR_BATCH, .as_crawl = true, .params = params,
 	.seeds = { 1, SIZE_MAX, "address of the feed", NULL, NULL },
 	.credential = credential, .hosts = hosts,
 	.open = feed_open, SEED_RUN_FUNCTIONS

@@ -1,0 +1,178 @@
+/*
+ * A call leaves when all of these hold: its date has come, the application's
+ * token is there, its budget has units left.
+ */
+#include "engine/harvest/driver_own.h"
+
+#include "engine/control/control.h"
+#include "os/clock.h"
+
+#define HEADERS_OWN_MAX 3u
+
+/* ---- The application's token ---------------------------------------- */
+
+static bool
+wants_token(const struct slot *s)
+{
+	return s->call.auth == CONNECTOR_APP_BEARER &&
+	    s->driver->token.n == 0;
+}
+
+/* One at a time; the records of calls that are out know no other token. */
+static void
+ask_token(struct slot *s)
+{
+	static const struct transport_header headers[] = {
+		{ STR("Accept"), STR("application/json") },
+		{ STR("Accept-Encoding"), STR("gzip") },
+		{ STR("Content-Type"),
+		    STR("application/x-www-form-urlencoded") } };
+	struct driver *d = s->driver;
+
+	if (d->token_is_asked || driver_is_out(d))
+		return;
+	d->token_is_asked = s->asks_token = true;
+	driver_find_secrets(s);
+	s->sent = (struct call){ .crawl = d->crawl, .home = d->options.home,
+	    .method = STR("POST"), .url = str_of(s->call.token_url),
+	    .body = STR("grant_type=client_credentials"), .headers = headers,
+	    .headers_n = ARRAY_LEN(headers), .tries_max = 1,
+	    .archive = CALL_UNARCHIVED, .sign = driver_sign,
+	    .done = driver_call_done };
+	s->stopped = false;
+	s->state = SLOT_OUT;
+	engine_call(d->options.engine, &s->sent);
+}
+
+bool
+driver_take_token(struct slot *s, struct driver_answer *a)
+{
+	struct driver *d = s->driver;
+	yyjson_doc *doc = a->status >= 200 && a->status < 300 ?
+	    yyjson_read(a->body.p, a->body.n, 0) : NULL;
+	struct str token = json_text(yyjson_obj_get(yyjson_doc_get_root(doc),
+	    "access_token"));
+
+	/* Without one it is no answer of this kind, as any without JSON. */
+	if (token.n > 0) {
+		buf_put_str(&d->token, token);
+		driver_make_redactor(d);
+		s->asks_token = false;
+	}
+	a->body = STR_NONE;
+	yyjson_doc_free(doc);
+	return d->token.n > 0;
+}
+
+/* ---- Sending -------------------------------------------------------- */
+
+static void
+add_field(struct slot *s, const char *name, struct str value)
+{
+	s->headers[s->headers_n++] = (struct transport_header){
+		str_of(name), value };
+}
+
+static void
+make_headers(struct slot *s)
+{
+	static const char *const types[] = {
+		[CONNECTOR_POST_FORM] = "application/x-www-form-urlencoded",
+		[CONNECTOR_POST_JSON] = "application/json" };
+	const struct connector_call *c = &s->call;
+
+	s->headers = ARENA_ARRAY(&s->arena, struct transport_header,
+	    HEADERS_OWN_MAX + c->fields_n);
+	s->headers_n = 0;
+	if (c->expect == CONNECTOR_JSON)
+		add_field(s, "Accept", STR("application/json"));
+	else if (c->expect == CONNECTOR_EVENTS)
+		add_field(s, "Accept", STR("text/event-stream"));
+	add_field(s, "Accept-Encoding", STR("gzip"));
+	if (c->method != CONNECTOR_GET)
+		add_field(s, "Content-Type", str_of(types[c->method]));
+	for (size_t i = 0; i < c->fields_n; i++)
+		add_field(s, c->fields[i].name, c->fields[i].value);
+}
+
+static void
+send_call(struct slot *s)
+{
+	const struct connector_call *c = &s->call;
+	struct driver *d = s->driver;
+
+	driver_find_secrets(s);
+	make_headers(s);
+	s->sent = (struct call){ .crawl = d->crawl, .home = d->options.home,
+	    .method = c->method == CONNECTOR_GET ? STR("GET") : STR("POST"),
+	    .url = s->url, .body = c->body, .headers = s->headers,
+	    .headers_n = s->headers_n, .robots = c->as_crawl,
+	    .tries_max = c->as_crawl ? 0 : 1,
+	    .archive = c->as_metadata ? CALL_METADATA : CALL_RESPONSE,
+	    .redactor = d->options.redact ? d->redactor : NULL,
+	    .sign = driver_sign, .done = driver_call_done };
+	s->began.us = 0;
+	if (driver_is_stream(c))
+		driver_follow(s);
+	s->stopped = false;
+	s->state = SLOT_OUT;
+	engine_call(d->options.engine, &s->sent);
+}
+
+/* False: a field of the calls that are out is secret by another name. */
+static bool
+know_secret_name(struct slot *s)
+{
+	struct driver *d = s->driver;
+	const char *name = s->call.secret_name;
+
+	if (name == NULL || (d->secret_name != NULL && strcmp(name,
+	    d->secret_name) == 0))
+		return true;
+	if (driver_is_out(d))
+		return false;
+	d->secret_name = name;
+	driver_make_redactor(d);
+	return true;
+}
+
+/* Its turn in the budget has come. */
+static bool
+take_budget(struct slot *s, struct wall today)
+{
+	const struct connector_call *c = &s->call;
+	struct driver *d = s->driver;
+	FREED(buf_free) struct buf key = BUF_INIT, shared = BUF_INIT;
+
+	if (c->as_crawl)
+		return true;
+	budget_key(d->connector->platform, c->budget,
+	    buf_str(&d->fingerprint), &key);
+	budget_key(d->connector->platform, c->budget, STR("*"), &shared);
+	int64_t ms = c->rates != NULL ? budget_take_units(d->options.budgets,
+	    buf_str(&key), buf_str(&shared), c->rates, c->cost, today) :
+	    budget_take(d->options.budgets, buf_str(&key), today);
+	if (ms > 0)
+		driver_wait_ms(s, ms, "the rate limit");
+	return ms <= 0;
+}
+
+void
+driver_send(struct slot *s)
+{
+	struct wall today = clock_wall();
+
+	if (mono_before(clock_mono(), s->not_before)) {
+		driver_wait_until(s, s->not_before, "another try");
+		return;
+	}
+	if (s->call.not_before.us > today.us) {
+		driver_wait_ms(s, MIN((s->call.not_before.us - today.us) /
+		    1000 + 1, BUDGET_WAIT_MS_MAX), "its time");
+		return;
+	}
+	if (wants_token(s))
+		ask_token(s);
+	else if (know_secret_name(s) && take_budget(s, today))
+		send_call(s);
+}

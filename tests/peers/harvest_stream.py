@@ -1,0 +1,175 @@
+"""`argiope harvest run` for streams, against the simulator: followed, ended in
+order and taken up, killed and taken up; no event is missing.  Arguments behind
+the program's name: the types, in place of all.
+"""
+import collections
+import glob
+import re
+import signal
+import sys
+
+from peer import *
+from simulated import Platforms
+
+sim = Platforms("--items", "100")
+TWITTER, STREAM, MASTODON = HOSTS = ("api.twitter.com", "stream.twitter.com",
+                                     "private.example")
+
+
+def put(name, what):
+    path = os.path.join(PLACE, name + ".json")
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+              "w") as f:
+        json.dump(what, f)
+    return path
+
+
+def words(place, *more):
+    led = ",".join(f"{h}:443:127.0.0.1:{sim.port}" for h in HOSTS)
+    return [program(), "harvest", "run", *more, "--into", place + "/posts",
+            "--data", place + "/data", "--set", "fetch.resolve=" + led,
+            "--set", "fetch.ca_file=" + sim.ca, "--json"]
+
+
+def at(host, *path):
+    found = sim.world(host)
+    for p in path:
+        found = next(x for x in found if x["name"] == p) if isinstance(
+            found, list) else found[p]
+    return found
+
+
+def add(host, n):
+    sim.own("change", {"host": host, "add": {"account": "ada", "n": n}})
+
+
+def posts(host):
+    """What a stream shows; Mastodon's leave boosts out."""
+    return at(host, "public") if host == MASTODON else \
+        at(host, "accounts", "ada", "tweets")
+
+
+def streams():
+    return sum("streaming" in x["path"] or "statuses/" in x["path"] or
+               x["path"].endswith("search/stream") for x in sim.log())
+
+
+twitter = at(TWITTER, "credentials")
+v1 = {k: twitter[k] for k in ("consumer_key", "consumer_secret",
+                              "access_token", "access_token_secret")}
+ada = at(TWITTER, "accounts", "ada", "id")
+TYPES = {
+    "mastodon_stream": (MASTODON, [], {
+        "instance": "https://" + MASTODON,
+        "access_token": at(MASTODON, "tokens", "user")}, lambda x: x["id"]),
+    "twitter_sample": (TWITTER, [], v1, lambda x: x["id_str"]),
+    "twitter_filter": (TWITTER, ["--seed", json.dumps({"follow": ada})], v1,
+                       lambda x: x["id_str"]),
+    "twitter_filter_stream": (TWITTER, ["--seed", json.dumps(
+        {"rule": "from:ada", "tag": "one"})],
+        {"bearer_token": twitter["bearer_token"]}, lambda x: x["id"]),
+}
+
+
+def warcs(place):
+    return sorted(glob.glob(place + "/posts/20*/**/*.warc.gz",
+                            recursive=True))
+
+
+def items(place, id_of):
+    shutil.rmtree(place + "/json", ignore_errors=True)
+    code, out, err = ours("archive", "export", "json_full", "--honour-deletes",
+                          "no", place + "/posts", "--into", place + "/json")
+    # A stream's body has no end of its own.
+    check(f"{place}: exported", code in (0, 70), out + err)
+    found = []
+    for path in sorted(glob.glob(place + "/json/*.*")):
+        with open(path, encoding="utf-8") as f:
+            found += [id_of(json.loads(line)) for line in f]
+    return found
+
+
+class Run:
+    """A harvest that goes on; `end` is how: a signal."""
+
+    def __init__(self, place, *more):
+        before = streams()
+        self.child = start(words(place, *more), stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True)
+        check(f"{place}: the stream has begun",
+              wait_until(lambda: streams() > before or
+                         self.child.poll() is not None, 20) and
+              self.child.poll() is None)
+        time.sleep(0.5)
+
+    def end(self, how):
+        self.child.send_signal(how)
+        out, err = self.child.communicate(timeout=40)
+        return self.child.returncode, json.loads(out) if out.strip() else {}, \
+            err
+
+
+def is_sound(what, place):
+    code, out, err = ours("archive", "check", "--strict", place + "/posts")
+    check(f"{what}: archive check", code == 0, out[-400:] + err)
+
+
+def follow(kind, host, order, keys, id_of):
+    place = kind
+    order = [kind, *order, "--credentials-file", put(kind, keys)]
+    before = set(posts(host))
+
+    def wanted():
+        return [p for p in posts(host) if p not in before]
+
+    run = Run(place, *order)
+    add(host, 20)
+    time.sleep(1.5)
+    code, out, err = run.end(signal.SIGINT)
+    same(f"{kind}, ended in order: exit code", code, 75)
+    same(f"{kind}, ended in order: its items", out.get("items"),
+         len(wanted()))
+    same(f"{kind}, ended in order: they are in its files",
+         sorted(items(place, id_of)), sorted(wanted()))
+    is_sound(kind, place)
+
+    run = Run(place, "--resume")
+    add(host, 15)
+    time.sleep(8)
+    run.end(signal.SIGKILL)
+    run = Run(place, "--resume")
+    add(host, 10)
+    time.sleep(3)
+    code, out, err = run.end(signal.SIGINT)
+    same(f"{kind}, killed: exit code", code, 75)
+    got = collections.Counter(items(place, id_of))
+    missing = [p for p in wanted() if p not in got]
+    check(f"{kind}, killed: nothing is missing", not missing, missing)
+    same(f"{kind}, killed: as many were counted", out.get("items"),
+         len(wanted()))
+    twice = {p: n for p, n in got.items() if n > 1 and p in wanted()}
+    check(f"{kind}, killed: nothing of the stream came twice",
+          kind == "mastodon_stream" or not twice, twice)
+    is_sound(kind + ", killed", place)
+
+    run = Run(place, "--resume")
+    add(host, 5)
+    time.sleep(1.5)
+    code, out, err = run.end(signal.SIGTERM)
+    same(f"{kind}, ended by SIGTERM: its items", (code, out.get("items")),
+         (75, len(wanted())))
+
+
+for kind in sys.argv[2:] or TYPES:
+    follow(kind, *TYPES[kind])
+unknown = {(x["host"], x["path"]) for x in sim.log() if not x["known"]}
+same("nothing was asked that the simulator does not know", unknown, set())
+python = python_with("warcio", "warcio==1.7.5", "cdxj-indexer==1.5.0",
+                     "setuptools<80")
+if python is None:
+    skip("warcio", "it cannot be installed from the package index")
+    done()
+every = [w for t in sys.argv[2:] or TYPES for w in warcs(t)]
+code, out, err = run(python, "-m", "warcio.cli", "check", *every)
+check("warcio check", code == 0 and every, (out + err)[-500:])
+done()
