@@ -419,6 +419,51 @@ for t in chosen:
               leaks(place + "-whole", secrets))
     note(f"{t.name}: {time.monotonic() - began:.1f} s")
 
+
+
+# ---- The application's token, and counted budgets -----------------------------------
+
+def harvest_with_tokens():
+    """One is let go of when it is refused, and another is asked for once."""
+    t = next(t for t in TYPES if t.kind == "twitter_academic_search")
+    sim.own("forget", {})
+    sim.faults({"match": {"host": TWITTER, "path": "/2/*", "nth": 3},
+                "fault": {"credential": "expires"}})
+    code, out, err = harvest("tokens", *t.words())
+    sim.faults()
+    asked = [(x["path"].rsplit("/", 1)[1], x["status"]) for x in requests()]
+    same("a token that is refused: exit code", code, 0)
+    check_items("a token that is refused", t, "tokens", out, t.ids())
+    same("a token that is refused: asked for anew, once",
+         asked.count(("token", 200)), 2)
+    same("a token that is refused: the call comes again",
+         asked.count(("all", 401)), 1)
+    same("the tokens are in no file", [
+        path for path, text in contents("tokens") if b"Bearer A" in text or
+        b"access_token" in text], [])
+
+
+def harvest_by_rate():
+    """Calls of a process before count."""
+    with open(described("forum")) as f:
+        api = {**json.load(f), "rate": {"calls": 2, "seconds": 6}}
+    order = ["json_api", *seeds("owls"), "--api", put("slow", api),
+             "--credentials-file", put("slow-key", {
+                 "key": at("forum.example", "key")})]
+    sim.own("forget", {})
+    began = time.monotonic()
+    for _ in range(3):
+        code, out, err = harvest("slow", *order)
+        same("a rate: exit code", code, 0)
+    calls, took = len(requests()), time.monotonic() - began
+    check("a rate: calls wait for it over a restart", calls >= 3 and
+          took >= 6 * ((calls - 1) // 2), (calls, took))
+
+
+if not sys.argv[2:]:
+    harvest_by_rate()
+    harvest_with_tokens()
+
 unknown = {(x["host"], x["path"]) for x in sim.log() if not x["known"]}
 same("nothing was asked that the simulator does not know",
      {x for x in unknown if x[0] != FEEDS}, set())
