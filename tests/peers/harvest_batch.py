@@ -70,6 +70,19 @@ def answers(place, status=b"200"):
     return found
 
 
+def descriptions(place):
+    """Of each WARC file the metadata record behind its warcinfo, or None."""
+    found = []
+    for path in warcs(place):
+        with gzip.open(path) as f:
+            records = re.split(rb"(?=^WARC/1\.1\r\n)", f.read(), flags=re.M)
+        about = records[2] if len(records) > 2 else b""
+        found.append(json.loads(about.split(b"\r\n\r\n")[1])
+                     if b"WARC-Target-URI: urn:argiope:json_api" in about and
+                     b"WARC-Type: metadata" in about else None)
+    return found
+
+
 def exported(place, form):
     """Answers that are no JSON are archived, too; 70 tells them."""
     shutil.rmtree(place + "/" + form, ignore_errors=True)
@@ -343,6 +356,12 @@ def harvest_killed(t):
         same(f"{what}: exit code", child.returncode, 0)
         each_once(what, place)
         check_items(what, t, place, summary, t.ids(), t.overlap)
+        if t.kind == "json_api":
+            with open(t.order[-1]) as f:
+                api = json.load(f)
+            check(f"{what}: each file begins with the description",
+                  descriptions(place) and all(d == api for d in
+                                              descriptions(place)))
     is_sound(what, place)
 
 
