@@ -48,7 +48,7 @@ struct launch {
 	 * schedule, operator_seeds (false for what comes through doors), and
 	 * `policy` or else `policy_name` (both empty: `default`).  A harvest's
 	 * also has the warc_dir, whose last part is the prefix of its files'
-	 * names, and one tag, the type of the harvest.
+	 * names, one tag, the type of the harvest, and `about`.
 	 */
 	struct crawl_spec spec;
 	const struct launch_seed *seeds;

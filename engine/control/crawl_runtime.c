@@ -572,6 +572,22 @@ crawl_runtime_forget(struct crawl_runtime *c, uint32_t id)
 	running_free(&r);
 }
 
+/* What the answers mean, where that is not known from their addresses. */
+static void
+put_about(struct crawl_runtime *c, const struct running *r, const char *info,
+    struct buf *out)
+{
+	struct warc_document d = { .type = WARC_METADATA,
+	    .target_uri = r->spec.about_uri, .date = clock_wall(),
+	    .content_type = STR("application/json"),
+	    .warcinfo_id = str_of(info), .block = &r->spec.about,
+	    .block_n = 1 };
+	struct warc_member m;
+
+	warc_writer_redact(c->writer, NULL);
+	CHECK(warc_put_document(c->writer, &d, out, &m, NULL) == OK);
+}
+
 void
 crawl_runtime_warcinfo(
     struct crawl_runtime *c, uint32_t id, const char *filename, struct buf *out)
@@ -605,6 +621,8 @@ crawl_runtime_warcinfo(
 	};
 	/* Its parts are bounded by the policy's own limits. */
 	CHECK(warc_put_info(c->writer, &info, out, &m, NULL) == OK);
+	if (r->spec.about.n > 0)
+		put_about(c, r, m.id, out);
 	if (r->first_file_named)
 		publish_warcinfo(r, m.id);
 	r->first_file_named = true;

@@ -48,6 +48,12 @@ put_options(const struct crawl_spec *o, struct buf *b)
 	if (o->schedule != 0)
 		buf_printf(b, ",\"schedule\":%llu",
 		    (unsigned long long)o->schedule);
+	if (o->about.n != 0) {
+		buf_put_text(b, ",\"about\":");
+		text_json(b, o->about);
+		buf_put_text(b, ",\"about_uri\":");
+		text_json(b, o->about_uri);
+	}
 	if (o->delays_n != 0)
 		buf_put_text(b, ",\"delays\":{");
 	for (size_t i = 0; i < o->delays_n; i++) {
@@ -120,6 +126,8 @@ parse_options(struct str text, struct arena *a, struct crawl_spec *o)
 		    "proxy"));
 		o->policy_name = text_of(root, "policy", a);
 		o->key = text_of(root, "key", a);
+		o->about = text_of(root, "about", a);
+		o->about_uri = text_of(root, "about_uri", a);
 		o->schedule = yyjson_get_uint(yyjson_obj_get(root,
 		    "schedule"));
 		read_delays(yyjson_obj_get(root, "delays"), a, o);

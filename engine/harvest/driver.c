@@ -306,7 +306,8 @@ take_fingerprint(struct driver *d)
 	}
 	digest_of(DIGEST_SHA256, buf_str(&all), &digest);
 	digest_put_hex(&d->fingerprint, digest.bytes, 8);
-	explicit_bzero(all.p, all.n);
+	if (all.n > 0)
+		explicit_bzero(all.p, all.n);
 }
 
 enum err

@@ -114,9 +114,29 @@ launched(struct launch *l)
 	harvest_store(h, &h->store, note_running, running_noted);
 }
 
+/* Of a declared platform, what exports must know about its answers. */
+static struct str
+description_of(struct harvest *h)
+{
+	const char *name = h->text.connector->description;
+	yyjson_val *v = name == NULL ? NULL : yyjson_obj_get(
+	    h->text.order.options, name);
+	size_t n;
+
+	if (v == NULL)
+		return STR_NONE;
+	char *text = yyjson_val_write(v, YYJSON_WRITE_NOFLAG, &n);
+	CHECK(text != NULL);
+	struct str copy = arena_copy(&h->arena, (struct str){ text, n });
+	free(text);
+	return copy;
+}
+
 static void
 launch_crawl(struct harvest *h)
 {
+	struct str about = description_of(h);
+
 	h->launch = (struct launch){
 		.spec.kind = CRAWL_HARVEST, .spec.name = h->id,
 		.spec.policy = h->text.connector->as_crawl ?
@@ -125,6 +145,8 @@ launch_crawl(struct harvest *h)
 		    STR_FMT(h->id)),
 		.spec.warc_dir = str_of(h->dir),
 		.spec.tags = &h->type, .spec.tags_n = 1,
+		.spec.about = about,
+		.spec.about_uri = STR(CONNECTOR_DESCRIPTION_URI),
 		.done = launched, .arg = h,
 	};
 	crawl_launch(h->all->options.engine, &h->launch);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "engine/store/store_budget.h"
 #include "engine/store/store_credential.h"
 #include "engine/store/store_testing.h"
 #include "os/postgresql_testing.h"
@@ -277,6 +278,31 @@ credentials(void **state)
 	    NULL), ERR_ABSENT);
 }
 
+static void
+budgets(void **state)
+{
+	const struct store_budget some[] = {
+		{ STR("b"), 7, minutes(60) }, { STR("a"), 1, minutes(1) } };
+	const struct store_budget more = { STR("b"), 9, minutes(60) };
+	struct store_budget *list;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(store_budgets_put(store, some, 2, t0, NULL), OK);
+	assert_int_equal(store_budgets_list(store, &arena, &list, &n, NULL),
+	    OK);
+	assert_int_equal(n, 2);
+	assert_true(str_eq(list[0].name, STR("a")));
+	/* Periods that are over go, and only they. */
+	assert_int_equal(store_budgets_put(store, &more, 1, minutes(1), NULL),
+	    OK);
+	assert_int_equal(store_budgets_list(store, &arena, &list, &n, NULL),
+	    OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(list[0].used, 9);
+	assert_true(list[0].ends.us == minutes(60).us);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int
@@ -289,6 +315,7 @@ main(int argc, char **argv)
 		WITH(old_ones_are_forgotten),
 		WITH(copied_with_their_files),
 		WITH(credentials),
+		WITH(budgets),
 	};
 
 	if (!store_test_begin(argc, argv))

@@ -70,6 +70,19 @@ def answers(place, status=b"200"):
     return found
 
 
+def descriptions(place):
+    """Of each WARC file the metadata record behind its warcinfo, or None."""
+    found = []
+    for path in warcs(place):
+        with gzip.open(path) as f:
+            records = re.split(rb"(?=^WARC/1\.1\r\n)", f.read(), flags=re.M)
+        about = records[2] if len(records) > 2 else b""
+        found.append(json.loads(about.split(b"\r\n\r\n")[1])
+                     if b"WARC-Target-URI: urn:argiope:json_api" in about and
+                     b"WARC-Type: metadata" in about else None)
+    return found
+
+
 def exported(place, form):
     """Answers that are no JSON are archived, too; 70 tells them."""
     shutil.rmtree(place + "/" + form, ignore_errors=True)
@@ -100,15 +113,16 @@ def items_of(place):
 
 class Type:
     """`order`: words; `ids`: what the simulator has; `change` makes more of it;
-    `id_of`: of an item as it is exported, None: there is no export."""
+    `id_of`: of an item as it is exported, None: there is no export.  Items
+    that come twice: `overlap` in a run for what is new, `pages` in a whole one.
+    """
 
     def __init__(self, kind, host, order, keys, ids, change=None, id_of=None,
-                 name=None, label=None, incremental=True, overlap=0,
-                 paths="/*"):
+                 name=None, overlap=0, pages=0, paths="/*"):
         self.kind, self.host, self.order, self.ids = kind, host, order, ids
         self.keys, self.change, self.id_of = keys, change, id_of
-        self.name, self.incremental = name or kind, incremental
-        self.overlap, self.paths = overlap, paths
+        self.name, self.paths = name or kind, paths
+        self.overlap, self.pages = overlap, pages
 
     def words(self):
         if not self.keys:
@@ -202,22 +216,23 @@ TYPES = [
     Type("youtube_comments", YOUTUBE, seeds(DISCUSSED), youtube,
          lambda: comments(DISCUSSED), lambda: sim.own("change", {
              "host": YOUTUBE, "comment": {"video": DISCUSSED, "n": 30}}),
-         lambda x: x["id"], overlap=100),
+         # A thread with a new reply comes whole.
+         lambda x: x["id"], overlap=1 << 30),
     Type("tumblr_blog_posts", TUMBLR, uids("ada", "blog.example"), tumblr,
          lambda: at(TUMBLR, "blogs", "ada", "posts") +
          at(TUMBLR, "blogs", "blog.example", "posts"), add(TUMBLR, "ada", 15),
-         lambda x: x.get("id_string") or str(x["id"]), overlap=150),
+         lambda x: x.get("id_string") or str(x["id"]), overlap=150, pages=150),
     Type("flickr_user", FLICKR, seeds("bob & co", "ada"), flickr,
          lambda: photos("bob & co", "ada"), add(FLICKR, "ada"),
          lambda x: x["id"]),
     Type("flickr_photo", FLICKR, uids(*photos("bob & co")), flickr,
          lambda: photos("bob & co"), None, lambda x: x["id"]),
     Type("weibo_timeline", WEIBO, [], weibo, lambda: at(WEIBO, "timeline"),
-         add(WEIBO, None), lambda x: x["idstr"]),
+         None, lambda x: x["idstr"]),
     Type("weibo_search", WEIBO, seeds("cats", "猫和狗"), weibo,
          lambda: at(WEIBO, "topics", "cats")[-200:] +
          at(WEIBO, "topics", "猫和狗")[-200:], None, lambda x: x["idstr"],
-         overlap=30),
+         pages=30),
     Type("twitter_search", TWITTER, seeds("cats"), v1,
          lambda: recent(at(TWITTER, "searches", "cats")), None,
          lambda x: x["id_str"]),
@@ -282,7 +297,7 @@ def harvest_whole(t):
         note(f"{out} {err}")
         return
     same(f"{what}: nothing waits", out["warcs_waiting"], 0)
-    check_items(what, t, place, out, wanted, t.overlap)
+    check_items(what, t, place, out, wanted, t.pages)
     each_once(what, place)
     is_sound(what, place)
     if t.change is None:
@@ -292,7 +307,9 @@ def harvest_whole(t):
     new = set(t.ids()) - set(wanted)
     code, out, err = harvest(place, *t.words(), "--option",
                              "incremental=true")
-    same(f"{what}: exit code", code, 0)
+    if not same(f"{what}: exit code", code, 0):
+        note(f"{out} {err}")
+        return
     check(f"{what}: what is new, and little else", len(new) <=
           out.get("items", 0) <= len(new) + t.overlap, (len(new), out))
     check_items(what, t, place, {"items": len(wanted) + out["items"]},
@@ -342,7 +359,13 @@ def harvest_killed(t):
     else:
         same(f"{what}: exit code", child.returncode, 0)
         each_once(what, place)
-        check_items(what, t, place, summary, t.ids(), t.overlap)
+        check_items(what, t, place, summary, t.ids(), t.pages)
+        if t.kind == "json_api":
+            with open(t.order[-1]) as f:
+                api = json.load(f)
+            check(f"{what}: each file begins with the description",
+                  descriptions(place) and all(d == api for d in
+                                              descriptions(place)))
     is_sound(what, place)
 
 
@@ -363,7 +386,7 @@ def harvest_faulty(t):
     if not same(f"{what}: exit code", code, 0):
         note(f"{out} {err}")
         return
-    check_items(what, t, place, out, t.ids(), t.overlap)
+    check_items(what, t, place, out, t.ids(), t.pages)
     is_sound(what, place)
 
 
@@ -418,6 +441,51 @@ for t in chosen:
         check(f"{t.name}: one that was planted is found",
               leaks(place + "-whole", secrets))
     note(f"{t.name}: {time.monotonic() - began:.1f} s")
+
+
+
+# ---- The application's token, and counted budgets -----------------------------------
+
+def harvest_with_tokens():
+    """One is let go of when it is refused, and another is asked for once."""
+    t = next(t for t in TYPES if t.kind == "twitter_academic_search")
+    sim.own("forget", {})
+    sim.faults({"match": {"host": TWITTER, "path": "/2/*", "nth": 3},
+                "fault": {"credential": "expires"}})
+    code, out, err = harvest("tokens", *t.words())
+    sim.faults()
+    asked = [(x["path"].rsplit("/", 1)[1], x["status"]) for x in requests()]
+    same("a token that is refused: exit code", code, 0)
+    check_items("a token that is refused", t, "tokens", out, t.ids())
+    same("a token that is refused: asked for anew, once",
+         asked.count(("token", 200)), 2)
+    same("a token that is refused: the call comes again",
+         asked.count(("all", 401)), 1)
+    same("the tokens are in no file", [
+        path for path, text in contents("tokens") if b"Bearer A" in text or
+        b"access_token" in text], [])
+
+
+def harvest_by_rate():
+    """Calls of a process before count."""
+    with open(described("forum")) as f:
+        api = {**json.load(f), "rate": {"calls": 2, "seconds": 6}}
+    order = ["json_api", *seeds("owls"), "--api", put("slow", api),
+             "--credentials-file", put("slow-key", {
+                 "key": at("forum.example", "key")})]
+    sim.own("forget", {})
+    began = time.monotonic()
+    for _ in range(3):
+        code, out, err = harvest("slow", *order)
+        same("a rate: exit code", code, 0)
+    calls, took = len(requests()), time.monotonic() - began
+    check("a rate: calls wait for it over a restart", calls >= 3 and
+          took >= 6 * ((calls - 1) // 2), (calls, took))
+
+
+if not sys.argv[2:]:
+    harvest_by_rate()
+    harvest_with_tokens()
 
 unknown = {(x["host"], x["path"]) for x in sim.log() if not x["known"]}
 same("nothing was asked that the simulator does not know",
