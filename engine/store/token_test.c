@@ -443,6 +443,7 @@ older_store(void **state)
 		{ "DROP TABLE harvest_warc", NULL },
 		{ "DROP TABLE harvest", NULL },
 		{ "DROP TABLE credential", NULL },
+		{ "DROP TABLE harvest_budget", NULL },
 		{ "ALTER TABLE schedule DROP COLUMN claim", NULL },
 		{ "ALTER TABLE schedule DROP COLUMN node", NULL },
 		{ "SELECT 1", "DROP TABLE store_version" },
