@@ -179,6 +179,26 @@ def depth(queue):
     return None
 
 
+# What contracts/harvest.md section 1 says of types that end by themselves.
+TWITTER = ["twitter.twitter_search", "twitter.twitter_user_timeline",
+           "twitter2.twitter_search_2", "twitter2.twitter_user_timeline_2",
+           "twitter2.twitter_academic_search"]
+BINDINGS = {("argiope_stop_one", "harvest.stop.#")} | {
+    (queue, f"harvest.start.{type}") for queue, types in {
+        "twitter_rest_harvester": TWITTER,
+        "twitter_rest_harvester_priority": [t + ".priority" for t in TWITTER],
+        "flickr_harvester": ["flickr.*"],
+        "tumblr_harvester": ["tumblr.tumblr_blog_posts"],
+        "weibo_harvester": ["weibo.weibo_timeline", "weibo.weibo_search"],
+        "mastodon_harvester": ["mastodon.mastodon_account",
+                               "mastodon.mastodon_hashtag"],
+        "bluesky_harvester": ["bluesky.bluesky_author_feed"],
+        "feed_harvester": ["feed.feed_entries"],
+        "youtube_harvester": ["youtube.youtube_channel",
+                              "youtube.youtube_comments"],
+        "json_harvester": ["json.json_api"]}.items() for type in types}
+
+
 # ---- Scenes ----------------------------------------------------------------------
 
 def objects():
@@ -187,18 +207,14 @@ def objects():
                       "arguments")
     mine = {r.split("\t")[0]: r.split("\t")[1:] for r in rows.split("\n")
             if r and not r.startswith(("sfm_ui", "name"))}
-    same("its queues", set(mine), {"mastodon_harvester", "argiope_stop_one",
-                                   "argiope_dead"})
+    same("its queues", set(mine), {q for q, _ in BINDINGS} | {"argiope_dead"})
     check("durable, and without arguments",
           all(v == ["true", "false", "[]"] for v in mine.values()), mine)
     rows = rabbit.ctl("-q", "list_bindings", "source_name",
                       "destination_name", "routing_key")
     keys = {tuple(r.split("\t")[1:]) for r in rows.split("\n")
             if r.startswith("sfm_exchange") and "sfm_ui" not in r}
-    same("its keys", keys, {
-        ("mastodon_harvester", KEY),
-        ("mastodon_harvester", "harvest.start.mastodon.mastodon_hashtag"),
-        ("argiope_stop_one", "harvest.stop.#")})
+    same("its keys", keys, BINDINGS)
 
 
 def whole():

@@ -41,7 +41,7 @@ check "no library is looked for in a folder of the builder's" \
 # The verbs of --help: up to two words before their operands.
 "$program" --help | awk '/^  [a-z]/ { print $1, $2 }' | while read -r a b; do
 	case $a in
-	archive | frontier | items | policy | schedule | store | task | token)
+	archive | credential | frontier | harvest | items | policy | schedule | store | task | token)
 		echo "argiope-$a-$b" ;;
 	*) echo "argiope-$a" ;;
 	esac
