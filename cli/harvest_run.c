@@ -202,14 +202,14 @@ check_words(struct cli *c, struct why *w)
 	if (!cli_given(c, "resume"))
 		return OK;
 	if (cli_count(c, "into") == 0)
-		return why(w, ERR_USAGE, "--resume wants --into DIR");
+		return why(w, ERR_USAGE, "--resume needs --into DIR");
 	if (c->options.operands_n > 0)
-		return why(w, ERR_USAGE, "--resume goes on with the type that "
-		    "was begun; leave %.60s away", c->options.operands[0]);
+		return why(w, ERR_USAGE, "--resume continues an earlier "
+		    "harvest; leave out %.60s", c->options.operands[0]);
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		if (cli_given(c, others[i]))
-			return why(w, ERR_USAGE, "--resume goes on with what "
-			    "was begun; leave --%s away", others[i]);
+			return why(w, ERR_USAGE, "--resume continues an "
+			    "earlier harvest; leave out --%s", others[i]);
 	return OK;
 }
 

@@ -92,7 +92,7 @@ add_pairs(struct parameters *p, struct str pairs)
 	}
 }
 
-/* Those that stand in the header, in the order of their names. */
+/* The parameters that go into the header, sorted by name. */
 static size_t
 own_parameters(const struct oauth1_keys *k, const struct oauth1_request *r,
     struct arena *a, struct parameter out[static OWN_MAX])

@@ -19,7 +19,7 @@
 
 #define HEADERS_N 5u
 
-/* What the store has said of a message. */
+/* What to do with a message, now that the store knows it. */
 enum outcome {
 	OUTCOME_NEW,         /* a start: to be begun */
 	OUTCOME_KNOWN,       /* a start: its status is to be repeated */

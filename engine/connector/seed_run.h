@@ -59,7 +59,7 @@ struct seed_run {
 	struct buf url;              /* of the call that is out */
 	bool is_out;
 
-	/* What is saved. */
+	/* Part of the checkpoint. */
 	unsigned step;
 	size_t seed;                 /* the one at hand */
 	uint64_t items;              /* of all seeds, so far */

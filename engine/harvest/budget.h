@@ -40,10 +40,10 @@ void budget_key(const char *platform, const char *family,
  * may be tried again, and nothing was taken.
  */
 int64_t budget_take(struct budgets *, struct str key, struct wall now);
-/* What was counted since the call before, to be kept.  Memory: `a`. */
+/* The counts that changed since the last call, for the store.  Memory: `a`. */
 size_t budgets_changes(struct budgets *, struct arena *a,
     struct store_budget **);
-/* What was kept. */
+/* Restore the counts that the store has kept. */
 void budgets_put(struct budgets *, const struct store_budget *, size_t n);
 
 /*

@@ -147,12 +147,12 @@ read_again(struct driver *d, uint64_t number)
 	catalog_capture(engine_catalog(d->options.engine), &d->capture);
 }
 
-/* Rounds over what was left, while one of them takes any. */
+/* Goes through the leftover answers again until a round uses none of them. */
 static bool
 read_left(struct driver *d)
 {
 	if (d->left_at == d->left_end) {
-		/* What is left again stands behind. */
+		/* Those that still found no call were appended. */
 		if (d->left_end > 0 && d->left_taken == 0)
 			return false;
 		d->left_end = d->left_n;

@@ -34,7 +34,7 @@ void spool_put(struct spool *, struct str bytes, struct wall now);
  * allowed. */
 void spool_end(struct spool **);
 
-/* What an earlier process has left.  Memory: `a`. */
+/* Spools that an earlier process did not finish.  Memory: `a`. */
 struct spool_left {
 	const char *path;
 	struct call_received stream;

@@ -45,7 +45,7 @@ struct jetstream {
 	bool heard;                  /* a frame of this stream */
 	uint64_t repeats_until_us;   /* frames up to there may have come */
 
-	/* What is saved. */
+	/* Part of the checkpoint. */
 	bool ended;
 	bool broken_told;            /* that a frame made no sense */
 	/* What came last: by the server's clock, and the second protocol's

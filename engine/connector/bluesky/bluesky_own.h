@@ -27,7 +27,7 @@ struct bluesky_run {
 	struct seed_run run;
 	struct str filter;           /* which entries the feed has */
 
-	/* What is saved. */
+	/* Part of the checkpoint. */
 	struct buf did;              /* the author's, from BLUESKY_PAGE on */
 	struct cursor cursor;        /* the next page */
 	struct wall newest;          /* of this feed; us 0: nothing so far */

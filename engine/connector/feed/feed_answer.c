@@ -196,7 +196,7 @@ go_on(struct feed_run *r, const struct feed_about *about,
 
 /* ---- Answers ----------------------------------------------------------- */
 
-/* Of the current document, once there was an answer: it has moved for good. */
+/* If the feed has moved permanently, report its new address. */
 static void
 tell_home(struct feed_run *r, const struct connector_findings *f)
 {

@@ -31,7 +31,7 @@ struct feed_run {
 	struct seed_run run;
 	struct connector_field fields[2];    /* of the call that is out */
 
-	/* What is saved. */
+	/* Part of the checkpoint. */
 	struct buf at;               /* the address that is asked for */
 	/* Where permanent redirects have led, at first the seed's address: the
 	 * feed's state is kept under it. */

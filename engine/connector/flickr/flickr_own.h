@@ -35,7 +35,7 @@ struct flickr_entry {
 struct flickr_run {
 	struct seed_run seed;
 
-	/* What is saved. */
+	/* Part of the checkpoint. */
 	struct buf person;           /* the id; empty: not found yet */
 	uint64_t since, newest;      /* ids of photos; 0: none */
 	uint64_t page;               /* number of the one at hand, from 1 */

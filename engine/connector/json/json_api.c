@@ -25,7 +25,7 @@ struct json_run {
 	const char *budget;          /* the host's: declared platforms have
 	                              * nothing in common */
 
-	/* What is saved. */
+	/* Part of the checkpoint. */
 	struct cursor page;          /* a cursor, an address or a number */
 	struct buf since, newest;    /* a date or an id as text; or empty */
 	uint64_t ids;                /* hash of those of the page before */

@@ -32,7 +32,7 @@ struct mastodon_run {
 	struct buf url;              /* of the call that is out */
 	bool is_out;
 
-	/* What is saved. */
+	/* Part of the checkpoint. */
 	enum mastodon_step step;
 	size_t seed;                 /* the one at hand */
 	struct buf account;          /* its account's id, from MASTODON_PAGE on;

@@ -51,7 +51,7 @@ struct stream {
 	bool heard_before_page;      /* that is out */
 	bool page_due;               /* the gap is to be read on */
 
-	/* What is saved. */
+	/* Part of the checkpoint. */
 	enum step step;
 	struct buf host;             /* of the stream: "https://s.a.example" */
 	struct buf newest;           /* the greatest id of a post */

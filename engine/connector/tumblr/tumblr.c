@@ -25,7 +25,7 @@ enum { STEP_PAGE, STEPS_N };
 struct tumblr_run {
 	struct seed_run seed;
 
-	/* What is saved. */
+	/* Part of the checkpoint. */
 	uint64_t since, newest;      /* ids of posts; 0: none */
 	uint64_t before;             /* a second; 0: the first page */
 	uint64_t seen;               /* posts of this blog */

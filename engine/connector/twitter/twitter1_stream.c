@@ -16,7 +16,7 @@ struct run {
 	bool has_ended;
 };
 
-/* What a filter may have, each of them joined of all seeds. */
+/* The parameters of a filter; each has the values of all seeds, joined. */
 static const char *const filters[] = { "track", "follow", "locations",
 	"language" };
 
@@ -88,8 +88,8 @@ find_deleted(yyjson_val *notice, const struct connector_findings *f)
 		f->deleted(f->arg, id);
 }
 
-/* What has no id is a notice: of a deletion, of tweets that were withheld, of
- * a client that is too slow. */
+/* A line without an id is a notice: a tweet was deleted, tweets were withheld,
+ * or we read too slowly. */
 static void
 stream_line(struct connector_run *run, const struct connector_call *call,
     struct str line, const struct connector_findings *f)

@@ -29,7 +29,7 @@ struct run {
 	bool is_out;                 /* a call for rules */
 	struct twitter_stream stream;
 
-	/* What is saved. */
+	/* Part of the checkpoint. */
 	enum step step;
 	unsigned tries, waits;       /* in a row */
 	size_t adding;               /* the seed whose rule is next */

@@ -20,7 +20,7 @@ struct twitter_stream {
 	bool heard;                  /* a line of this stream */
 	struct wall gap_from;        /* the end before it */
 
-	/* What is saved. */
+	/* Part of the checkpoint. */
 	unsigned failures;           /* in a row */
 	struct wall ended;           /* when the last stream has; us 0: that is
 	                              * not known */

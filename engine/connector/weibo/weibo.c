@@ -26,13 +26,13 @@ enum { STEP_PAGE, STEP_LIMIT, STEPS_N };
 struct weibo_run {
 	struct seed_run seed;
 
-	/* What is saved. */
+	/* Part of the checkpoint. */
 	uint64_t since, newest;      /* numbers of posts; 0: none */
 	uint64_t max_id;             /* of a timeline; 0: its first page */
 	unsigned page;               /* of a search, from 1 */
 	struct wall not_before;      /* the page is asked for; us 0: at once */
-	/* Of a search those that were found, of a timeline those of the page
-	 * before. */
+	/* A search: all posts found so far.  A timeline: the posts of the
+	 * previous page. */
 	uint64_t known[SEARCH_PAGES * PAGE_POSTS_MAX];
 	size_t known_n;
 };

@@ -46,7 +46,7 @@ struct youtube_list {
 struct youtube_run {
 	struct seed_run seed;
 
-	/* What is saved. */
+	/* Part of the checkpoint. */
 	struct buf channel, uploads; /* ids: the seed's, and its list's */
 	struct youtube_list videos;
 	/* "a,b": of the page at hand those that are asked for, and then those
