@@ -284,31 +284,6 @@ buf_grow(struct buf *b, size_t n)
 }
 
 void
-buf_put(struct buf *b, const void *p, size_t n)
-{
-	if (n != 0)
-		memcpy(buf_grow(b, n), p, n);
-}
-
-void
-buf_put_str(struct buf *b, struct str s)
-{
-	buf_put(b, s.p, s.n);
-}
-
-void
-buf_put_text(struct buf *b, const char *text)
-{
-	buf_put(b, text, strlen(text));
-}
-
-void
-buf_put_char(struct buf *b, char c)
-{
-	*(char *)buf_grow(b, 1) = c;
-}
-
-void
 buf_put_decimal(struct buf *b, uint64_t v, unsigned digits_min)
 {
 	char digits[24];

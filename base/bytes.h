@@ -74,14 +74,44 @@ struct buf {
 void buf_free(struct buf *);
 void buf_clear(struct buf *);                     /* keeps the memory */
 void buf_reserve(struct buf *, size_t more);      /* room behind n */
-void buf_put(struct buf *, const void *, size_t n);
-void buf_put_str(struct buf *, struct str);
-void buf_put_text(struct buf *, const char *);
-void buf_put_char(struct buf *, char);
 void buf_put_decimal(struct buf *, uint64_t, unsigned digits_min);
 void buf_printf(struct buf *, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Append room for n bytes and return it; the caller fills it at once. */
 void *buf_grow(struct buf *, size_t n);
+
+/* Here, not in bytes.c: JSON is written by millions of short ones, and a
+ * compiler that sees them makes a few instructions of each. */
+static inline void
+buf_put(struct buf *b, const void *p, size_t n)
+{
+	if (n == 0)
+		return;
+	if (b->cap - b->n < n)
+		buf_reserve(b, n);
+	memcpy(b->p + b->n, p, n);
+	b->n += n;
+}
+
+static inline void
+buf_put_str(struct buf *b, struct str s)
+{
+	buf_put(b, s.p, s.n);
+}
+
+static inline void
+buf_put_text(struct buf *b, const char *text)
+{
+	buf_put(b, text, strlen(text));
+}
+
+static inline void
+buf_put_char(struct buf *b, char c)
+{
+	if (b->cap == b->n)
+		buf_reserve(b, 1);
+	b->p[b->n++] = c;
+}
+
 /* End in a NUL that does not count in n; the text stays the buffer's. */
 const char *buf_text(struct buf *);
 struct str buf_str(const struct buf *);

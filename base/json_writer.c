@@ -7,8 +7,13 @@
 void
 json_comma(struct buf *b)
 {
-	if (b->n > 0 && strchr("{[:,\n", b->p[b->n - 1]) == NULL)
-		buf_put_char(b, ',');
+	if (b->n == 0)
+		return;
+	switch (b->p[b->n - 1]) {
+	case '{': case '[': case ':': case ',': case '\n':
+		return;
+	}
+	buf_put_char(b, ',');
 }
 
 void

@@ -176,14 +176,42 @@ text_is_utf8(struct str s)
 	return true;
 }
 
+/* Stands in a JSON string as it is. */
+static bool
+is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* Eight of them, whose order does not matter. */
+static bool
+are_plain(uint64_t eight)
+{
+	const uint64_t each = UINT64_C(0x0101010101010101);
+	const uint64_t quote = eight ^ each * '"';
+	const uint64_t backslash = eight ^ each * '\\';
+	const uint64_t del = eight ^ each * 0x7f;
+
+	/* A difference below zero sets the high bit of its byte; so does the
+	 * borrow from it in the next one, but then there is one anyway. */
+	return (((eight - each * 0x20) | ((quote - each) & ~quote) |
+	    ((backslash - each) & ~backslash) | ((del - each) & ~del) |
+	    eight) & each * 0x80) == 0;
+}
+
 /* Bytes from the start of `s` that stand in a JSON string as they are. */
 static size_t
 plain_run(struct str s)
 {
 	size_t i = 0;
+	uint64_t eight;
 
-	while (i < s.n && (unsigned char)s.p[i] >= 0x20 && s.p[i] != '"' &&
-	    s.p[i] != '\\' && (unsigned char)s.p[i] < 0x7f)
+	for (; s.n - i >= sizeof(eight); i += sizeof(eight)) {
+		memcpy(&eight, s.p + i, sizeof(eight));
+		if (!are_plain(eight))
+			break;
+	}
+	while (i < s.n && is_plain((unsigned char)s.p[i]))
 		i++;
 	return i;
 }

@@ -101,6 +101,31 @@ test_json(void **state)
 	}
 }
 
+/* Eight bytes are looked at together: any byte in any of their places. */
+static void
+test_json_places(void **state)
+{
+	(void)state;
+	for (unsigned c = 1; c < 0x80; c++)
+		for (size_t at = 0; at < 18; at++) {
+			char text[] = "abcdefghijklmnopqr", want[32];
+			struct buf b = BUF_INIT;
+			const char *one = c < 0x20 || c == 0x7f ? "\\u%04x" :
+			    c == '"' || c == '\\' ? "\\%c" : "%c";
+
+			text[at] = (char)c;
+			int n = snprintf(want, sizeof(want), "\"%.*s",
+			    (int)at, text);
+			n += snprintf(want + n, sizeof(want) - (size_t)n, one,
+			    c);
+			snprintf(want + n, sizeof(want) - (size_t)n, "%s\"",
+			    text + at + 1);
+			text_json(&b, str_of(text));
+			assert_string_equal(buf_text(&b), want);
+			buf_free(&b);
+		}
+}
+
 static void
 test_distance(void **state)
 {
@@ -175,6 +200,7 @@ main(void)
 		cmocka_unit_test(test_troff),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_field),
+		cmocka_unit_test(test_json_places),
 		cmocka_unit_test(test_distance),
 		cmocka_unit_test(test_guess),
 	};
