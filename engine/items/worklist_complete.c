@@ -203,9 +203,7 @@ error_data(struct completing *c, yyjson_val *error, struct str message)
 	json_str(&b, "task_version", run->version);
 	json_u64(&b, "generation", run->generation);
 	json_str(&b, "lease", run->lease_text);
-	json_name(&b, "seed");
-	buf_printf(&b, "\"%016llx\"",
-	    (unsigned long long)worklist_lease_seed(run->lease));
+	worklist_put_seed(&b, worklist_lease_seed(run->lease));
 	json_array(&b, "log");
 	worklist_log_tail(&b, c->log, RUN_ERROR_LOG_LINES);
 	buf_put_text(&b, "]}");

@@ -110,8 +110,7 @@ worklist_lease_json(struct item_tx *tx, const struct worklist_lease *l,
 	json_str(b, "task", item_store_name_text(item_tx_store(tx), l->task));
 	json_str(b, "task_version", t == NULL ? STR("") : t->version);
 	json_u64(b, "attempt", l->pair->attempt + 1);
-	json_name(b, "seed");
-	buf_printf(b, "\"%016llx\"", (unsigned long long)l->seed);
+	worklist_put_seed(b, l->seed);
 	worklist_put_date(b, "now", item_tx_now(tx));
 	worklist_put_date(b, "lease_until", l->pair->lease_until);
 	if (l->has_turn)

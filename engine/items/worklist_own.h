@@ -109,5 +109,7 @@ void worklist_log_tail(struct buf *, struct yyjson_val *log, size_t lines);
 void worklist_put_value(struct buf *, struct yyjson_val *);
 /* A date as the contract writes it: "2026-11-20T07:00:00.000Z"; null. */
 void worklist_put_date(struct buf *, const char *name, struct wall);
+/* "seed":"…", sixteen digits of hex. */
+void worklist_put_seed(struct buf *, uint64_t seed);
 
 #endif

@@ -46,6 +46,19 @@ worklist_put_date(struct buf *b, const char *name, struct wall t)
 	buf_put_text(b, "Z\"");
 }
 
+void
+worklist_put_seed(struct buf *b, uint64_t seed)
+{
+	char hex[16];
+
+	for (size_t i = sizeof(hex); i-- > 0; seed >>= 4)
+		hex[i] = "0123456789abcdef"[seed & 15];
+	json_name(b, "seed");
+	buf_put_char(b, '"');
+	buf_put(b, hex, sizeof(hex));
+	buf_put_char(b, '"');
+}
+
 static struct str
 cut_line(struct str line)
 {
@@ -96,10 +109,8 @@ put_mutations(struct buf *b, const struct run_record *r)
 		if (r->effects == NULL || !yyjson_is_obj(m))
 			continue;
 		b->n--;         /* its closing bracket */
-		if (yyjson_obj_size(m) > 0)
-			buf_put_char(b, ',');
-		buf_printf(b, "\"effect\":\"%s\"}",
-		    item_effect_text(r->effects[i]));
+		json_str(b, "effect", str_of(item_effect_text(r->effects[i])));
+		buf_put_char(b, '}');
 	}
 	buf_put_char(b, ']');
 }
@@ -114,9 +125,7 @@ put_head(struct buf *b, const struct run_record *r, const struct run_usage *u,
 	json_object(b, NULL);
 	json_str(b, "lease", run->lease_text);
 	json_u64(b, "generation", run->generation);
-	json_name(b, "seed");
-	buf_printf(b, "\"%016llx\"",
-	    (unsigned long long)worklist_lease_seed(run->lease));
+	worklist_put_seed(b, worklist_lease_seed(run->lease));
 	json_u64(b, "completed_at_us", (uint64_t)completed.us);
 	json_array(b, "log");
 	worklist_log_tail(b, r->log, RUN_LOG_LINES_MAX);
