@@ -461,8 +461,9 @@ generation_load(struct item_tx *tx, struct task_config *config,
 	struct item_store *st = item_tx_store(tx);
 	struct load l = { .tx = tx, .st = st, .config = config, .w = w,
 		.db = item_store_database(st) };
-	enum err e = lock_generations(l.db, w);
 
+	CHECK(!item_tx_continues(tx));
+	enum err e = lock_generations(l.db, w);
 	st->loads = true;
 	if (e == OK)
 		e = last_generation(l.db, generation, &hash, w);

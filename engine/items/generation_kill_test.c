@@ -55,7 +55,7 @@ load_number(unsigned n)
 	MUST(task_config_read(work_json(&t, config_text(n)),
 	    item_store_limits(t.items.store), &c, NULL, w));
 	c->hash = arena_printf(&c->arena, "%u", n);
-	work_begin(&t);
+	items_test_begin_alone(&t.items);
 	MUST(generation_load(t.items.tx, c, STR("{}"), &generation, w));
 	work_commit(&t);
 }
@@ -65,7 +65,7 @@ rewrite_chunk(void)
 {
 	bool more;
 
-	work_begin(&t);
+	items_test_begin_alone(&t.items);
 	MUST(generation_rewrite(t.items.tx, CHUNK, &more, w));
 	work_commit(&t);
 	return more;

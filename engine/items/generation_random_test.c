@@ -185,7 +185,7 @@ load_random(void)
 	    w));
 	c->hash = arena_printf(&c->arena, "%016" PRIx64,
 	    hash_bytes(json, 0));
-	work_begin(&t);
+	items_test_begin_alone(&t.items);
 	enum err e = generation_load(t.items.tx, c, STR("{}"), &generation,
 	    &cause);
 	bool drop = e == OK && chance(8);
@@ -200,7 +200,7 @@ rewrite_chunk(void)
 {
 	bool more;
 
-	work_begin(&t);
+	items_test_begin_alone(&t.items);
 	MUST(generation_rewrite(t.items.tx, 1 + below(5), &more, w));
 	if (chance(8))
 		assert_int_equal(item_tx_end(&t.items.tx, ERR_STATE, NULL),

@@ -386,7 +386,7 @@ generation_rewrite(struct item_tx *tx, size_t max, bool *more, struct why *w)
 	const struct item_rewrite *left;
 	size_t n = 0;
 
-	CHECK(max > 0);
+	CHECK(max > 0 && !item_tx_continues(tx));
 	*more = false;
 	enum err e = take_task(&c);
 	if (e == OK && c.id != 0 && !c.foreign)

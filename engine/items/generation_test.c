@@ -94,7 +94,7 @@ read_config(const char *text)
 static enum err
 try_load(const char *text, uint64_t *generation, struct why *w)
 {
-	work_begin(&t);
+	items_test_begin_alone(&t.items);
 	enum err e = generation_load(t.items.tx, read_config(text),
 	    STR("{\"a.js\":\"\"}"), generation, w);
 	return item_tx_end(&t.items.tx, e, w);
@@ -116,7 +116,7 @@ rewrite_chunk(size_t max)
 {
 	bool more;
 
-	work_begin(&t);
+	items_test_begin_alone(&t.items);
 	MUST(generation_rewrite(t.items.tx, max, &more, w));
 	work_commit(&t);
 	return more;
@@ -543,7 +543,7 @@ a_chunk_that_is_rolled_back_is_done_again(void **state)
 	make_items(20);
 	load_only(BOTH("1"));
 	rewrite_chunk(5);
-	work_begin(&t);
+	items_test_begin_alone(&t.items);
 	MUST(generation_rewrite(t.items.tx, 5, &more, w));
 	assert_int_equal(item_tx_end(&t.items.tx, ERR_STATE, NULL), ERR_STATE);
 	assert_int_equal(items_test_number(&t.items,
@@ -580,7 +580,7 @@ a_load_that_is_rolled_back_never_was(void **state)
 	(void)state;
 	make_items(4);
 	load_config(BOTH("1"));
-	work_begin(&t);
+	items_test_begin_alone(&t.items);
 	MUST(generation_load(t.items.tx, read_config(ODD), STR("{}"),
 	    &generation, w));
 	assert_int_equal(generation, 2);

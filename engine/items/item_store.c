@@ -86,6 +86,7 @@ item_store_close(struct item_store **stp)
 
 	if (st == NULL)
 		return;
+	item_store_drop_kept(st);
 	database_close(&st->db);
 	task_config_free(&st->config);
 	task_config_free(&st->config_before);
@@ -329,6 +330,12 @@ void
 item_store_free_old_names(struct item_store *st)
 {
 	free_names(&st->names->older);
+}
+
+bool
+item_store_has_old_names(const struct item_store *st)
+{
+	return st->names->older != NULL;
 }
 
 void

@@ -57,10 +57,14 @@ struct item_store {
 	uint64_t cursor;             /* of the newest event written here */
 	void *packer;                /* of runs: ZSTD_CCtx */
 	struct claim_cursors *claim_cursors; /* NULL: SQLite, or a reader */
+	struct item_tx *kept;        /* rows of the last transaction, or NULL */
 };
 
 /* Texts of names that were dropped before this transaction go. */
 void item_store_free_old_names(struct item_store *);
+bool item_store_has_old_names(const struct item_store *);
+/* Rows that were kept in memory for the next transaction go. */
+void item_store_drop_kept(struct item_store *);
 /* item_tx_use_config(). */
 void item_store_change_config(struct item_store *, struct task_config *);
 /* A transaction was committed: the configuration that it changed stays. */

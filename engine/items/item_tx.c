@@ -55,11 +55,26 @@ pair_state_text(enum pair_state s)
 
 /* -- Begin and end -- */
 
+void
+tx_free(struct item_tx **txp)
+{
+	struct item_tx *tx = *txp;
+
+	if (tx == NULL)
+		return;
+	for (size_t i = 0; i < SLOT_KINDS; i++)
+		map_free(&tx->maps[i]);
+	buf_free(&tx->text);
+	arena_free(&tx->arena);
+	mem_free(txp);
+}
+
 enum err
 item_tx_begin(struct item_store *st, struct wall now, struct item_tx **out,
     struct why *w)
 {
 	CHECK(!st->reader);
+	item_store_drop_kept(st);
 	item_store_free_old_names(st);
 	enum err e = database_begin(st->db, w);
 	if (e != OK)
@@ -105,11 +120,10 @@ item_tx_end(struct item_tx **txp, enum err so_far, struct why *w)
 		metric_add_by(&item_pruned_metric, PRUNED_PAIR_FAILURES,
 		    tx->failures_trimmed);
 	}
-	for (size_t i = 0; i < SLOT_KINDS; i++)
-		map_free(&tx->maps[i]);
-	buf_free(&tx->text);
-	arena_free(&tx->arena);
-	free(tx);
+	if (e == OK && tx_can_be_kept(tx))
+		st->kept = tx_clear(tx);
+	else
+		tx_free(&tx);
 	return e;
 }
 

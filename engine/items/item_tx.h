@@ -37,6 +37,9 @@ struct task_config;         /* task_config.h */
 struct item_store;          /* item_store.h: database, names, configuration */
 struct item_tx;
 
+/* The memory of a transaction whose rows the next one may use. */
+#define ITEM_TX_KEPT_BYTES_MAX ((size_t)2 << 20)
+
 #define ITEM_TIME_NONE ((struct wall){ INT64_MIN })    /* NULL in a column */
 
 /* Due times of a pair, ms; others are dates. */
@@ -140,6 +143,18 @@ struct task_state_row {
  */
 MUST_USE enum err item_tx_begin(struct item_store *, struct wall now,
     struct item_tx **, struct why *);
+/*
+ * The same, with what the transaction before has in memory, if it was begun so
+ * too, was committed, and nobody else has written since: a run is claimed in
+ * one and completed in another soon after, and its rows are read once.  For
+ * transactions that change rows by statements of their own only between
+ * item_tx_flush_all() and item_tx_forget().  SQLite; PostgreSQL has locks that
+ * end with the transaction.
+ */
+MUST_USE enum err item_tx_continue(struct item_store *, struct wall now,
+    struct item_tx **, struct why *);
+/* Such a one, on SQLite. */
+bool item_tx_continues(const struct item_tx *);
 /*
  * Write what was changed and commit, or roll back when `so_far` is an error.
  * Frees the transaction.  On PostgreSQL the cursors of events are taken last,

@@ -5,6 +5,7 @@
  *     item_tx_load.c    from the database to rows
  *     item_tx_flush.c   from rows to the database
  *     item_tx_append.c  what is only written: failures, runs, events, counts
+ *     item_tx_keep.c    rows that stay in memory for the next transaction
  *
  * Private to item_tx*.c.
  */
@@ -133,6 +134,8 @@ struct item_tx {
 	struct item_store *store;
 	struct database *db;
 	struct wall now;
+	bool continues;              /* item_tx_continue() */
+	uint64_t version;            /* then: of what others have committed */
 	struct arena arena;
 	struct buf text;             /* of one event at a time */
 	struct str event_begin;      /* what all of them begin with */
@@ -161,6 +164,12 @@ struct item_tx {
 	struct usage *usage;
 	size_t usage_n, usage_cap;
 };
+
+void tx_free(struct item_tx **);
+/* Of a transaction that was committed: its rows may serve the next one. */
+bool tx_can_be_kept(const struct item_tx *);
+/* All but these rows goes; returns the transaction. */
+struct item_tx *tx_clear(struct item_tx *);
 
 void *tx_row(struct slot *);
 /* The row is what the database has now. */

@@ -123,6 +123,67 @@ the_second_of_two_daemons_does_it_again(void **state)
 	item_store_close(&other.store);
 }
 
+static const char *
+data_of_x(void)
+{
+	struct item_row *item;
+
+	assert_int_equal(item_tx_find(t.tx, STR("x"), &item, NULL), OK);
+	return arena_copy(item_tx_arena(t.tx), item->data).p;
+}
+
+static void
+set_data_of_x(struct item_tx *tx, const char *data)
+{
+	struct item_row *item;
+
+	assert_int_equal(item_tx_find(tx, STR("x"), &item, NULL), OK);
+	item_tx_touch_item(tx, item);
+	item->data = str_of(data);
+}
+
+/* Rows stay in memory: not beyond a commit of somebody else, nor a rollback. */
+static void
+kept_rows_are_those_of_the_database(void **state)
+{
+	const struct item_store_options o = { .dir = t.dir,
+		.url = t.url[0] == '\0' ? NULL : t.url, .node = "other" };
+	struct items_test other = { .now = t.now };
+
+	(void)state;
+	items_test_begin(&t);
+	new_item("x");
+	items_test_commit(&t);
+	for (int i = 0; i < 3; i++) {
+		items_test_begin(&t);
+		assert_string_equal(data_of_x(), i == 0 ? "{}" : "[1]");
+		set_data_of_x(t.tx, "[1]");
+		items_test_commit(&t);
+	}
+	assert_int_equal(items_test_number(&t, "SELECT count(*) FROM items"
+	    " WHERE data = '[1]'"), 1);
+	items_test_begin(&t);
+	set_data_of_x(t.tx, "[2]");
+	assert_int_equal(item_tx_end(&t.tx, ERR_STATE, NULL), ERR_STATE);
+	items_test_begin(&t);
+	assert_string_equal(data_of_x(), "[1]");
+	items_test_commit(&t);
+	assert_int_equal(item_store_open(&o, &other.store, NULL), OK);
+	items_test_begin(&other);
+	set_data_of_x(other.tx, "[3]");
+	items_test_commit(&other);
+	items_test_begin(&t);
+	assert_string_equal(data_of_x(), "[3]");
+	struct item_mark m = item_tx_mark(t.tx);
+	set_data_of_x(t.tx, "[4]");
+	item_tx_undo(t.tx, m);
+	items_test_commit(&t);
+	items_test_begin(&t);
+	assert_string_equal(data_of_x(), "[3]");
+	items_test_commit(&t);
+	item_store_close(&other.store);
+}
+
 static void
 keys_are_never_used_again(void **state)
 {
@@ -453,6 +514,8 @@ main(int argc, char **argv)
 		    setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    the_second_of_two_daemons_does_it_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    kept_rows_are_those_of_the_database, setup, teardown),
 		cmocka_unit_test_setup_teardown(keys_are_never_used_again,
 		    setup, teardown),
 		cmocka_unit_test_setup_teardown(cursors_go_on, setup,

@@ -93,6 +93,16 @@ items_test_begin(struct items_test *t)
 	struct why w = WHY_INIT;
 
 	t->now.us += 1000;
+	if (item_tx_continue(t->store, t->now, &t->tx, &w) != OK)
+		fail_msg("%s", w.text);
+}
+
+void
+items_test_begin_alone(struct items_test *t)
+{
+	struct why w = WHY_INIT;
+
+	t->now.us += 1000;
 	if (item_tx_begin(t->store, t->now, &t->tx, &w) != OK)
 		fail_msg("%s", w.text);
 }

@@ -32,7 +32,8 @@ void items_test_open(struct items_test *, const struct item_limits *);
 void items_test_reopen(struct items_test *);
 /* Close the store, check the database, and remove the folder. */
 void items_test_close(struct items_test *);
-void items_test_begin(struct items_test *);
+void items_test_begin(struct items_test *);      /* item_tx_continue() */
+void items_test_begin_alone(struct items_test *); /* item_tx_begin() */
 void items_test_commit(struct items_test *);
 /* Use a configuration, as task_config_read() has it. */
 void items_test_config(struct items_test *, const char *json);

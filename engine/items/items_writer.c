@@ -87,7 +87,8 @@ run_once(struct items *i, struct items_write *first, struct why *w)
 {
 	struct item_tx *tx = NULL;
 
-	enum err e = item_tx_begin(i->store, clock_wall(), &tx, w);
+	enum err e = (is_alone(first) ? item_tx_begin : item_tx_continue)
+	    (i->store, clock_wall(), &tx, w);
 	if (e != OK)
 		return e;
 	if (!is_alone(first))

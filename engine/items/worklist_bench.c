@@ -198,9 +198,12 @@ static size_t
 run_batch(struct buf *json, struct buf *out)
 {
 	struct worklist_lease *leases;
-	struct item_tx *tx = begin();
+	struct item_tx *tx;
 	size_t claimed;
 
+	elapsed_us += 1000;
+	MUST(item_tx_continue(store, (struct wall){ t0.us + elapsed_us }, &tx,
+	    w));
 	if (json->n > 0)
 		complete_batch(tx, json);
 	MUST(item_tx_flush(tx, w));

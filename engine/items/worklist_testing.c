@@ -73,7 +73,7 @@ rewrite_all(struct work_test *t)
 	bool more = true;
 
 	for (int i = 0; i < 1000 && more; i++) {
-		work_begin(t);
+		items_test_begin_alone(&t->items);
 		MUST(generation_rewrite(t->items.tx, 100, &more, w));
 		work_commit(t);
 	}
@@ -89,7 +89,7 @@ work_config(struct work_test *t, const char *config)
 	MUST(task_config_read(work_json(t, config),
 	    item_store_limits(t->items.store), &c, NULL, w));
 	c->hash = arena_printf(&c->arena, "%u", ++t->configs);
-	work_begin(t);
+	items_test_begin_alone(&t->items);
 	MUST(generation_load(t->items.tx, c, STR("{}"), &generation, w));
 	work_commit(t);
 	rewrite_all(t);
