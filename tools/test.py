@@ -16,6 +16,7 @@ import json
 import os
 import random
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -35,6 +36,8 @@ SCRIPT_SECONDS_MAX = 900        # with what a script builds the first time
 TAIL_LINES = 60
 # How often it is told what is under way while nothing ends.
 NEWS_SECONDS = 30
+# So many jobs that took most are named at the end.
+DEAREST_N = 20
 
 # How many of a kind run at once.  Scripts wait for four fifths of their time.
 AT_ONCE = {"build": 1, "program": CPUS, "script": CPUS + 1}
@@ -74,7 +77,7 @@ class Run:
         self.options = options
         self.stages = stages_for(self)
         self.results = []
-        self.seconds = collections.Counter()    # of all jobs of a stage
+        self.jobs = []            # (job, seconds, CPU seconds) of what ended
         self.again = []           # (job, its results) of what failed
         self.alone = False        # nothing else runs
         self.passed_alone = []    # jobs, at their second try
@@ -110,7 +113,7 @@ class Run:
         results = [Result(job.stage, name, state) for state, name, _ in checks]
         with self.lock:
             self.ended += 1
-            self.seconds[job.stage] += seconds
+            self.jobs.append((job, seconds, used.cpu))
             if word == "NOT OK" and job.stage in AGAIN and \
                     job.kind != "build" and not REPORTED.search(text) and \
                     not self.alone:
@@ -120,7 +123,8 @@ class Run:
             self.counts += re.findall(r"^conformance: (.*)$", text, re.M) \
                 if job.stage in COUNTED else []
             lines.append(f"{self.ended:4}/{self.known:<4} {word:6} {job.stage}/"
-                         f"{job.name}  {seconds:.1f} s" + more)
+                         f"{job.name}  {seconds:.1f} s, {used.cpu:.1f} of CPU" +
+                         more)
             print("\n".join(lines), flush=True)
 
     def note(self, text):
@@ -149,6 +153,8 @@ class Run:
 
 
 alive = set()                     # the sessions of what runs
+used = threading.local()          # used.cpu: seconds of the thread's job
+used.cpu = 0.0
 
 
 def output_of(command, timeout, cwd=ROOT, env=None, apart=False):
@@ -163,18 +169,27 @@ def output_of(command, timeout, cwd=ROOT, env=None, apart=False):
             stdin=subprocess.DEVNULL, stdout=out,
             stderr=err if apart else out, start_new_session=True)
         alive.add(child.pid)
-        try:
-            code, late = child.wait(max(1, timeout)), ""
-        except subprocess.TimeoutExpired:
-            code, late = -1, f"\n(ended after {timeout:.0f} s)\n"
-        end_group(child.pid)
-        child.wait()
+        code, late = ended(child, timeout)
         alive.discard(child.pid)
         said = ""
         for f in (out, err):
             f.seek(0)
             said += f.read().decode(errors="replace")
     return code, said + late, time.monotonic() - began
+
+
+def ended(child, timeout):
+    """Wait, end what is left of the session, and count what it has used."""
+    fd = os.pidfd_open(child.pid)
+    in_time = select.select([fd], [], [], max(1, timeout))[0]
+    os.close(fd)
+    # The number is not another's before wait4().
+    end_group(child.pid)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    used.cpu += usage.ru_utime + usage.ru_stime
+    return (child.returncode, "") if in_time else \
+        (-1, f"\n(ended after {timeout:.0f} s)\n")
 
 
 def end_group(pid):
@@ -599,6 +614,7 @@ def jobs_for(run):
 
 def attempt(run, job):
     """A job's new jobs; whatever goes wrong is its failure."""
+    used.cpu = 0.0
     try:
         if run.left() > 0:
             return job.action(run, job) or []
@@ -652,16 +668,30 @@ def run_again(run):
             run.passed_alone.append(job)
 
 
+def dearest(run):
+    """What a shorter run would have to save."""
+    for what, key in ("CPU seconds", 2), ("seconds", 1):
+        print(f"\nmost {what}:")
+        for j in sorted(run.jobs, key=lambda j: -j[key])[:DEAREST_N]:
+            print(f"  {j[key]:8.1f}  {j[0].stage}/{j[0].name}")
+
+
 def table(run):
     print(f"\n{'stage':10} {'passed':>7} {'failed':>7} {'skipped':>8} "
-          f"{'seconds':>8}")
+          f"{'seconds':>8} {'CPU':>8} {'builds':>8}")
     for stage in run.stages:
         states = [r.state for r in run.results if r.stage == stage]
+        jobs = [j for j in run.jobs if j[0].stage == stage]
         print(f"{stage:10} {states.count('pass'):7} {states.count('fail'):7} "
-              f"{states.count('skip'):8} {run.seconds[stage]:8.1f}")
+              f"{states.count('skip'):8} {sum(j[1] for j in jobs):8.1f} "
+              f"{sum(j[2] for j in jobs):8.1f} "
+              f"{sum(j[2] for j in jobs if j[0].kind == 'build'):8.1f}")
     took = time.monotonic() - run.began
-    print(f"\nin {took / 60:.1f} minutes; the seconds are those of jobs, which "
-          "overlap")
+    print(f"\nin {took / 60:.1f} minutes, "
+          f"{sum(j[2] for j in run.jobs) / 60:.1f} of CPU.  The seconds are "
+          "those of jobs, which overlap;\nCPU is what they used, and of that "
+          "their builds")
+    dearest(run)
     if run.counts:
         print("\nconformance:")
         print("".join(f"  {line}\n" for line in sorted(run.counts)), end="")

@@ -1,9 +1,17 @@
 """`argiope harvest run` for each type that ends by itself, against the
 simulator: whole, what is new, killed and taken up, with faults; no secret is in
-any file.  Arguments behind the program's name: the types, in place of all.
+any file.
+
+Mostly harvests wait: for delays, rates and other tries.  So some types run at
+once, each in a process, a folder and a simulator of its own (--alone).
+
+Arguments behind the program's name: --items N, for longer lists, and names, in
+place of all.
 """
+import argparse
 import base64
 import collections
+import concurrent.futures
 import csv
 import glob
 import gzip
@@ -14,7 +22,73 @@ import urllib.parse
 from peer import *
 from simulated import Platforms
 
-sim = Platforms("--items", "400")
+# Of the longest lists: some pages of most types, and two calls a photo.
+ITEMS = 150
+ITEMS_OF = {"flickr_user": 60, "twitter_academic_search": 400,
+            "a refused token": 400}
+# What takes long begins first.
+NAMES = ("feed_entries", "flickr_user", "a rate", "twitter_academic_search",
+         "bluesky_author_feed", "flickr_photo", "twitter_user_timeline_2",
+         "twitter_user_timeline", "youtube_channel", "mastodon_account",
+         "youtube_comments", "mastodon_hashtag", "tumblr_blog_posts",
+         "weibo_timeline", "weibo_search", "twitter_search",
+         "twitter_search_2", "json_api with a key", "json_api with a token",
+         "json_api without", "a refused token")
+AT_ONCE = 4
+PART_SECONDS_MAX = 600
+
+parser = argparse.ArgumentParser()
+parser.add_argument("program", nargs="?")
+parser.add_argument("names", nargs="*")
+parser.add_argument("--items", type=int)
+parser.add_argument("--alone", action="store_true")
+options = parser.parse_args()
+
+
+# ---- Each in a process of its own ------------------------------------------------
+
+def part(name):
+    """(what it said, its exit code)."""
+    place = os.path.join(PLACE, name.replace(" ", "_"))
+    os.mkdir(place)
+    began = time.monotonic()
+    child = start([sys.executable, __file__, program(), name, "--alone",
+                   "--items", str(options.items or ITEMS_OF.get(
+                       name, ITEMS))], cwd=place, text=True,
+                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        said, _ = child.communicate(timeout=PART_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        # It ends what it has begun.
+        child.terminate()
+        said, _ = child.communicate()
+    with lock:
+        print(said, end="", flush=True)
+        note(f"{name}: {time.monotonic() - began:.1f} s")
+    check(f"{name}: to its end", child.returncode == 0, child.returncode)
+
+
+def all_parts():
+    wanted = [n for n in NAMES if not options.names or n in options.names or
+              n.split(" ")[0] in options.names]
+    check("there are such types", wanted, options.names)
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(part, wanted))
+    python = python_with("warcio", "warcio==1.7.5", "cdxj-indexer==1.5.0",
+                         "setuptools<80")
+    if python is None:
+        skip("warcio", "it cannot be installed from the package index")
+        done()
+    every = sorted(glob.glob("*/*/posts/20*/**/*.warc.gz", recursive=True))
+    code, out, err = run(python, "-m", "warcio.cli", "check", *every)
+    check("warcio check", code == 0 and every, (out + err)[-500:])
+    done()
+
+
+if not options.alone:
+    all_parts()
+
+sim = Platforms("--items", str(options.items))
 csv.field_size_limit(1 << 30)
 TWITTER, FLICKR, TUMBLR, WEIBO, YOUTUBE, BLUESKY, FEEDS, MASTODON = HOSTS = (
     "api.twitter.com", "api.flickr.com", "api.tumblr.com", "api.weibo.com",
@@ -379,7 +453,9 @@ def harvest_faulty(t):
         plan = [{"status": 503}, {"close": "before"}]
     elif t.kind not in ("tumblr_blog_posts", "twitter_search",
                         "weibo_timeline", "weibo_search"):
-        plan.append({"status": 429, "reset": "none", "retry_after": "1"})
+        # Twitter names no seconds; without a date it is a minute.
+        plan.append({"status": 429, "reset": 1} if t.host == TWITTER else
+                    {"status": 429, "reset": "none", "retry_after": "1"})
     sim.own("forget", {})
     sim.faults(*({"match": {"host": t.host, "path": t.paths, "nth": n},
                   "fault": f} for n, f in zip((1, 3, 4, 6, 8), plan)))
@@ -425,25 +501,20 @@ def leaks(place, secrets):
             if f in text]
 
 
-chosen = [t for t in TYPES if t.kind in sys.argv[2:] or not sys.argv[2:]]
-for t in chosen:
-    sim.own("budget", {"limit": 1000000})
-    began = time.monotonic()
-    for part in harvest_whole, harvest_killed, harvest_faulty:
-        part(t)
+def harvest_of(t):
+    for what in harvest_whole, harvest_killed, harvest_faulty:
+        what(t)
     place = t.name.replace(" ", "_")
     secrets = [v for k, v in t.keys.items() if k != "instance"]
-    for part in "whole", "killed", "faults":
-        same(f"{t.name}, {part}: no file has a secret",
-             leaks(f"{place}-{part}", secrets), [])
+    for what in "whole", "killed", "faults":
+        same(f"{t.name}, {what}: no file has a secret",
+             leaks(f"{place}-{what}", secrets), [])
     if secrets:
         with open(f"{place}-whole/planted", "w") as f:
             f.write("a " + base64.b64encode(
                 (":" + secrets[0]).encode()).decode())
         check(f"{t.name}: one that was planted is found",
               leaks(place + "-whole", secrets))
-    note(f"{t.name}: {time.monotonic() - began:.1f} s")
-
 
 
 # ---- The application's token, and counted budgets -----------------------------------
@@ -485,20 +556,13 @@ def harvest_by_rate():
           took >= 6 * ((calls - 1) // 2), (calls, took))
 
 
-if not sys.argv[2:]:
-    harvest_by_rate()
-    harvest_with_tokens()
+sim.own("budget", {"limit": 1000000})
+parts = {"a rate": harvest_by_rate, "a refused token": harvest_with_tokens,
+         **{t.name: lambda t=t: harvest_of(t) for t in TYPES}}
+same("each has its part", set(parts), set(NAMES))
+parts[options.names[0]]()
 
 unknown = {(x["host"], x["path"]) for x in sim.log() if not x["known"]}
 same("nothing was asked that the simulator does not know",
      {x for x in unknown if x[0] != FEEDS}, set())
-python = python_with("warcio", "warcio==1.7.5", "cdxj-indexer==1.5.0",
-                     "setuptools<80")
-if python is None:
-    skip("warcio", "it cannot be installed from the package index")
-    done()
-every = [w for t in chosen for part in ("whole", "killed", "faults")
-         for w in warcs(t.name.replace(" ", "_") + "-" + part)]
-code, out, err = run(python, "-m", "warcio.cli", "check", *every)
-check("warcio check", code == 0 and every, (out + err)[-500:])
 done()

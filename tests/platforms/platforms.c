@@ -6,7 +6,7 @@
  *         [--faults FILE] [--log FILE] [--seconds N] [--hosts]
  *
  * It listens on 127.0.0.1 by TLS, prints "seed N", "port N", "ca FILE" and
- * "ready", and ends by itself after --seconds (600).  A platform is chosen by
+ * "ready", and ends by itself after --seconds (3600).  A platform is chosen by
  * the host of a request; --hosts prints all and ends.  The world is made from
  * the seed: the same seed, date and number of items make the same world.  See
  * DESIGN.md for the world, the fault plan and the calls of tests.
@@ -70,6 +70,15 @@ read_file(const char *path, struct buf *out)
 	while ((n = fread(part, 1, sizeof(part), f)) > 0)
 		buf_put(out, part, n);
 	fclose(f);
+}
+
+static NORETURN void
+end_late(int number)
+{
+	static const char text[] = "platforms: --seconds are over\n";
+
+	(void)number;
+	_exit(write(STDERR_FILENO, text, sizeof(text) - 1) < 0 ? 2 : 1);
 }
 
 /* ---- Connections ------------------------------------------------------- */
@@ -187,7 +196,9 @@ main(int argc, char **argv)
 		return 0;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	alarm((unsigned)option_number(&given, OPTION_ID_SECONDS, 600));
+	/* Longer than ./test lets a script run. */
+	signal(SIGALRM, end_late);
+	alarm((unsigned)option_number(&given, OPTION_ID_SECONDS, 3600));
 	begin_world();
 	if (option_count(&given, OPTION_ID_FAULTS) > 0)
 		read_faults(option_text(&given, OPTION_ID_FAULTS, NULL));
