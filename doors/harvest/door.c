@@ -31,12 +31,28 @@ admit(void *arg, struct str path, struct why *w)
 	    path.p, w);
 }
 
+static struct shared_root
+root_of(void *arg, struct str path)
+{
+	const struct harvest_door *d = arg;
+	const struct root *root = roots_find_local(&d->roots, path);
+
+	return (struct shared_root){ root == NULL ? NULL : root->local.p,
+		d->umask };
+}
+
 static enum err
 claim(void *arg, struct str id, struct str path, struct why *w)
 {
 	const struct harvest_door *d = arg;
+	const struct shared_root root = root_of(arg, path);
+	struct shared_dir dir;
 
-	return claim_take(path, id, d->instance, w);
+	enum err e = shared_dir_open(&root, path.p, SHARED_DIR_MAKE, &dir, w);
+	if (e == OK)
+		e = claim_take(&dir, id, d->instance, w);
+	shared_dir_close(&dir);
+	return e;
 }
 
 /* ---- The broker ------------------------------------------------------ */
@@ -150,7 +166,7 @@ data_read(void *door, struct engine *e)
 	struct harvests_options o = { .engine = e, .home = d->host->home,
 		.conf = d->host->conf, .data_dir = d->host->data_dir,
 		.ended = follower_ended, .changed = follower_changed,
-		.admit = admit, .claim = claim, .arg = d };
+		.admit = admit, .root_of = root_of, .claim = claim, .arg = d };
 	struct store_watch pause = { .look = NULL };
 	struct why w = WHY_INIT;
 

@@ -42,6 +42,7 @@ struct harvest_door {
 	const struct door_host *host;
 	struct arena arena;          /* of settings and queues */
 	struct roots roots;
+	unsigned umask;              /* harvest.umask */
 	struct str instance, host_name;
 	bool spec_words;             /* harvest.statuses = spec */
 	int64_t heartbeat_ms;

@@ -250,7 +250,7 @@ enum err
 settings_read(struct harvest_door *d, struct why *w)
 {
 	const struct conf *c = d->host->conf;
-	unsigned mode;
+	unsigned mode = 0;
 
 	read_names(d);
 	d->spec_words = conf_choice(c, id_of(SET_STATUSES)) == 1;
@@ -266,5 +266,6 @@ settings_read(struct harvest_door *d, struct why *w)
 		e = read_broker(d, w);
 	if (e == OK)
 		system_set_umask(mode);
+	d->umask = mode;
 	return e;
 }

@@ -34,6 +34,19 @@ harvest_work(struct harvest *h, struct job *j, void (*run)(struct job *),
 	pool_submit(h->all->pool, j);
 }
 
+enum err
+harvest_open_path(const struct harvest *h, enum shared_dir_mode mode,
+    struct shared_dir *d, struct why *w)
+{
+	const struct harvests_options *o = &h->all->options;
+	const struct shared_root root = o->root_of == NULL ?
+	    (struct shared_root){ .path = NULL } : o->root_of(o->arg, h->path);
+
+	*d = (struct shared_dir)SHARED_DIR_INIT;
+	enum err e = o->admit == NULL ? OK : o->admit(o->arg, h->path, w);
+	return e == OK ? shared_dir_open(&root, h->path.p, mode, d, w) : e;
+}
+
 struct harvest *
 harvest_find(struct harvests *all, struct str id)
 {

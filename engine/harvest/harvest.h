@@ -22,6 +22,7 @@
 
 #include "base/conf.h"
 #include "engine/store/store_harvest.h"
+#include "os/shared_dir.h"
 
 #define HARVEST_TRIES_MAX 3u
 /* A request in hand has so long when its harvest ends early. */
@@ -60,10 +61,13 @@ struct harvests_options {
 	 * state is, too: the store says so. */
 	void (*changed)(void *arg, struct str id);
 	/*
-	 * On the pool's thread: may files go to this directory?  Asked before
-	 * anything is made there.  INPUT and DENIED: path_forbidden.
+	 * On the pool's thread: may files go to this directory?  Asked each
+	 * time before it is used.  INPUT and DENIED: path_forbidden.
 	 */
 	enum err (*admit)(void *arg, struct str path, struct why *);
+	/* On the pool's thread: below which root this directory lies; a path
+	 * of NULL: of none.  NULL: there are no roots. */
+	struct shared_root (*root_of)(void *arg, struct str path);
 	/*
 	 * On the pool's thread, when the row is committed and no work has
 	 * begun.  EXISTS: another daemon has this harvest; the row goes, the

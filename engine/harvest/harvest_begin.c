@@ -11,7 +11,6 @@
 #include "engine/harvest/harvest_own.h"
 #include "engine/harvest/state_file.h"
 #include "os/clock.h"
-#include "os/tree.h"
 
 /* Budgets take the place of delays, but not for calls as a crawl. */
 #define POLICY "{\"rate_limit\":0,\"robots\":\"ignore\"}"
@@ -285,14 +284,17 @@ prepare(struct job *j)
 	struct harvest *h = CONTAINER(j, struct harvest, job);
 	const struct harvests_options *o = &h->all->options;
 
+	struct shared_dir dir = SHARED_DIR_INIT;
+
 	h->why = WHY_INIT;
 	enum err e = o->admit == NULL ? OK :
 	    o->admit(o->arg, h->path, &h->why);
 	if (e == OK)
-		e = tree_make_dir(h->path.p, &h->why);
+		e = harvest_open_path(h, SHARED_DIR_MAKE, &dir, &h->why);
 	if (e == OK)
-		e = state_file_read(h->path.p, &h->arena, &h->state,
-		    &h->state_n, &h->why);
+		e = state_file_read(&dir, &h->arena, &h->state, &h->state_n,
+		    &h->why);
+	shared_dir_close(&dir);
 	if (e == OK && h->continued)
 		(void)!spools_read(h->dir, &h->arena, &h->spools,
 		    &h->spools_n, &h->why);

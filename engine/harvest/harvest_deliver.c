@@ -105,8 +105,12 @@ run_place(struct job *j)
 	struct delivery *d = CONTAINER(j, struct delivery, job);
 	struct harvest *h = CONTAINER(d, struct harvest, delivery);
 
+	struct shared_dir to;
+
 	d->why = WHY_INIT;
-	(void)!place_file(h->dir, h->path.p, &d->file, &d->why);
+	if (harvest_open_path(h, SHARED_DIR_MAKE, &to, &d->why) == OK)
+		(void)!place_file(h->dir, &to, h->path.p, &d->file, &d->why);
+	shared_dir_close(&to);
 }
 
 /* ---- State ---------------------------------------------------------- */
@@ -167,10 +171,14 @@ run_merge(struct job *j)
 	struct delivery *d = CONTAINER(j, struct delivery, job);
 	struct harvest *h = CONTAINER(d, struct harvest, delivery);
 
+	struct shared_dir to = SHARED_DIR_INIT;
+
 	d->why = WHY_INIT;
-	if (d->ready_n > 0)
-		(void)!state_file_merge(h->path.p, d->ready, d->ready_n,
+	if (d->ready_n > 0 &&
+	    harvest_open_path(h, SHARED_DIR_MAKE, &to, &d->why) == OK)
+		(void)!state_file_merge(&to, d->ready, d->ready_n,
 		    h->text.connector->state_is_number, &d->why);
+	shared_dir_close(&to);
 }
 
 /* ---- What is next --------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "engine/harvest/harvest.h"
 #include "engine/harvest/order_text.h"
 #include "os/pool.h"
+#include "os/shared_dir.h"
 
 /* Budgets on their way to the store; harvest_budgets.c. */
 struct budget_keeping {
@@ -142,6 +143,9 @@ void harvest_run(struct harvest *);
 void harvest_settled(struct harvest *);
 /* All files are in their places, and so is the state. */
 void harvest_delivered(struct harvest *);
+/* harvest.c: its path, below its root.  On the pool's thread. */
+MUST_USE enum err harvest_open_path(const struct harvest *,
+    enum shared_dir_mode, struct shared_dir *, struct why *);
 /* The crawl's row; NULL: none. */
 const struct crawl_row *harvest_crawl(const struct harvest *);
 void harvest_store(struct harvest *, struct store_job *,

@@ -285,10 +285,15 @@ has_captures(uint64_t captures)
 static void
 has_state(const char *value)
 {
+	const struct shared_root none = { .path = NULL };
+	struct shared_dir d;
 	struct connector_state *s;
 	size_t n;
 
-	assert_int_equal(state_file_read(place(), &arena, &s, &n, NULL), OK);
+	assert_int_equal(shared_dir_open(&none, place(), SHARED_DIR_LOOK, &d,
+	    NULL), OK);
+	assert_int_equal(state_file_read(&d, &arena, &s, &n, NULL), OK);
+	shared_dir_close(&d);
 	assert_int_equal(n, ACCOUNTS);
 	assert_true(str_eq(s[0].key, STR("http://m.example.1.min_id")));
 	assert_true(str_eq(s[0].value, str_of(value)));
