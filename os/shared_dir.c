@@ -35,6 +35,16 @@ open_beneath(int top, const char *below, unsigned flags)
 	return fd;
 }
 
+/* A volume that is read-only or not ours to write to may be mended; DENIED is a
+ * path that never will be. */
+static enum err
+error_of(int error)
+{
+	enum err e = err_from_errno(error);
+
+	return e == ERR_DENIED ? ERR_IO : e;
+}
+
 /* `path` is for people. */
 static enum err
 refuse(int error, const char *path, struct why *w)
@@ -44,7 +54,7 @@ refuse(int error, const char *path, struct why *w)
 	if (error == ENOTDIR)
 		return why(w, ERR_INPUT, "a part of %s is no directory",
 		    path);
-	return why_errno(w, err_from_errno(error), "cannot open %s", path);
+	return why_errno(w, error_of(error), "cannot open %s", path);
 }
 
 static void
@@ -64,15 +74,15 @@ share(const char *path, const struct stat *st, mode_t mode, struct why *w)
 	struct stat own;
 
 	if (stat(path, &own) != 0)
-		return why_errno(w, err_from_errno(errno), "cannot find %s",
+		return why_errno(w, error_of(errno), "cannot find %s",
 		    path);
 	if (own.st_gid != st->st_gid && chown(path, (uid_t)-1,
 	    st->st_gid) != 0 && errno != EPERM)
-		return why_errno(w, err_from_errno(errno), "cannot change "
+		return why_errno(w, error_of(errno), "cannot change "
 		    "the group of %s", path);
 	if (stat(path, &own) == 0 && (own.st_mode & 07777) == mode)
 		return OK;
-	return chmod(path, mode) == 0 ? OK : why_errno(w, err_from_errno(
+	return chmod(path, mode) == 0 ? OK : why_errno(w, error_of(
 	    errno), "cannot change the mode of %s", path);
 }
 
@@ -84,7 +94,7 @@ share_file(const struct shared_dir *d, const char *path, struct why *w)
 	if (d->root.path == NULL)
 		return tree_share_file(path, w);
 	if (fstat(d->fd, &st) != 0)
-		return why_errno(w, err_from_errno(errno), "cannot read a "
+		return why_errno(w, error_of(errno), "cannot read a "
 		    "directory");
 	return share(path, &st, FILE_MODE & ~d->root.umask, w);
 }
@@ -101,7 +111,7 @@ make_in(int around, const char *name, unsigned umask, const char *path,
 
 	snprintf(dir, sizeof(dir), "/proc/self/fd/%d", around);
 	if (mkdirat(around, name, DIR_MODE & 0777 & ~umask) != 0)
-		return errno == EEXIST ? OK : why_errno(w, err_from_errno(
+		return errno == EEXIST ? OK : why_errno(w, error_of(
 		    errno), "cannot make %s", path);
 	if (fstat(around, &st) != 0 || snprintf(own, sizeof(own), "%s/%s",
 	    dir, name) >= PATH_MAX)
@@ -174,6 +184,8 @@ open_below(const struct shared_dir *top, const char *below, const char *path,
 			return e;
 		fd = open_beneath(top->fd, below, O_PATH | O_DIRECTORY);
 	}
+	if (fd < 0 && errno == ENOENT && mode == SHARED_DIR_MAKE)
+		return why(w, ERR_DENIED, "a link in %s leads nowhere", path);
 	if (fd < 0)
 		return refuse(errno, path, w);
 	take_fd(d, &top->root, fd);
@@ -208,7 +220,8 @@ shared_dir_open(const struct shared_root *root, const char *path,
 	CHECK(str_starts(str_of(path), str_of(root->path)));
 	int fd = open(root->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return refuse(errno, root->path, w);
+		return why_errno(w, ERR_UNREACHED, "cannot open %s",
+		    root->path);
 	take_fd(&top, root, fd);
 	enum err e = open_below(&top, path + strlen(root->path), path, mode, d,
 	    w);
@@ -285,12 +298,12 @@ make_file(const struct shared_dir *d, const char *name, const char *path,
     struct why *w)
 {
 	if (unlinkat(d->fd, name, 0) != 0 && errno != ENOENT)
-		return why_errno(w, err_from_errno(errno), "cannot remove %s",
+		return why_errno(w, error_of(errno), "cannot remove %s",
 		    name);
 	int fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 	    0666);
 	if (fd < 0)
-		return why_errno(w, err_from_errno(errno), "cannot make %s",
+		return why_errno(w, error_of(errno), "cannot make %s",
 		    name);
 	close(fd);
 	return share_file(d, path, w);
@@ -343,14 +356,14 @@ shared_dir_lock(const struct shared_dir *d, const char *name, int *fd,
 	*fd = openat(d->fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
 	    O_CLOEXEC, 0666);
 	if (*fd < 0)
-		return why_errno(w, err_from_errno(errno), "cannot open %s",
+		return why_errno(w, error_of(errno), "cannot open %s",
 		    name);
 	struct stat st;
 	enum err e = fstat(*fd, &st) == 0 && st.st_uid == geteuid() ?
 	    share_file(d, path, w) : OK;
 	if (e == OK && flock(*fd, LOCK_EX | LOCK_NB) != 0)
 		e = errno == EWOULDBLOCK ? why(w, ERR_BUSY, "another process "
-		    "has %s", name) : why_errno(w, err_from_errno(errno),
+		    "has %s", name) : why_errno(w, error_of(errno),
 		    "cannot lock %s", name);
 	if (e != OK)
 		file_close(fd);

@@ -12,7 +12,8 @@
  * any directory will do, and modes follow the process's umask.
  *
  * Thread: any; blocks.  Errors: DENIED when a symbolic link leads out of the
- * root; INPUT when a part of the path is no directory; those of os/file.h.
+ * root; INPUT when a part of the path is no directory; UNREACHED when the root
+ * is away; those of os/file.h, where IO is also a volume that is read-only.
  * Source: contracts/harvest.md §8.
  */
 #ifndef OS_SHARED_DIR_H
