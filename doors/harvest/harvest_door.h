@@ -46,6 +46,7 @@ struct harvest_door {
 	struct str instance, host_name;
 	bool spec_words;             /* harvest.statuses = spec */
 	int64_t heartbeat_ms;
+	uint64_t staged_bytes_max;
 	struct served *queues;
 	size_t queues_n;             /* the broker's queue of that number is for
 	                              * stops, the next one for letters */

@@ -34,19 +34,6 @@ harvest_work(struct harvest *h, struct job *j, void (*run)(struct job *),
 	pool_submit(h->all->pool, j);
 }
 
-enum err
-harvest_open_path(const struct harvest *h, enum shared_dir_mode mode,
-    struct shared_dir *d, struct why *w)
-{
-	const struct harvests_options *o = &h->all->options;
-	const struct shared_root root = o->root_of == NULL ?
-	    (struct shared_root){ .path = NULL } : o->root_of(o->arg, h->path);
-
-	*d = (struct shared_dir)SHARED_DIR_INIT;
-	enum err e = o->admit == NULL ? OK : o->admit(o->arg, h->path, w);
-	return e == OK ? shared_dir_open(&root, h->path.p, mode, d, w) : e;
-}
-
 struct harvest *
 harvest_find(struct harvests *all, struct str id)
 {
@@ -100,6 +87,7 @@ harvest_tell_ended(struct harvest *h)
 	loop_timer_stop(home, &h->roll_timer);
 	loop_timer_stop(home, &h->stop_timer);
 	loop_timer_stop(home, &h->delivery.timer);
+	loop_timer_stop(home, &h->look_timer);
 	if (h->driver != NULL)
 		driver_rest(h->driver);
 	fill_view(h, &v);
@@ -170,8 +158,12 @@ harvest_settled(struct harvest *h)
 	loop_timer_stop(h->all->options.home, &h->stop_timer);
 	loop_timer_stop(h->all->options.home, &h->roll_timer);
 	if (h->end == STORE_HARVEST_GOES_ON && h->aim == AIM_RUN) {
-		harvest_set_roll_timer(h);
-		driver_go_on(h->driver);
+		if (harvest_must_wait(h)) {
+			harvest_hold_back(h);
+		} else {
+			harvest_set_roll_timer(h);
+			driver_go_on(h->driver);
+		}
 	}
 	if (h->aim == AIM_PAUSE)
 		harvest_deliver_now(h);
@@ -186,7 +178,7 @@ driver_moved(void *arg)
 {
 	struct harvest *h = arg;
 
-	if (harvest_should_roll(h))
+	if (harvest_should_roll(h) || harvest_must_wait(h))
 		driver_hold(h->driver);
 }
 
@@ -257,6 +249,21 @@ harvest_look(struct harvests *all, struct str id, struct harvest_view *v)
 }
 
 bool
+harvest_next_view(struct harvests *all, size_t *at, struct harvest_view *v)
+{
+	size_t i = 0;
+
+	LIST_EACH(h, &all->all, struct harvest, node) {
+		if (i++ < *at)
+			continue;
+		++*at;
+		fill_view(h, v);
+		return true;
+	}
+	return false;
+}
+
+bool
 harvest_next_note(struct harvests *all, struct str id, size_t *at,
     struct harvest_note *out)
 {
@@ -281,6 +288,8 @@ harvests_open(const struct harvests_options *o, struct harvests **out,
 
 	all->options = *o;
 	list_init(&all->all);
+	list_init(&all->path_queues);
+	list_init(&all->path_jobs);
 	all->pool = pool_new(1);
 	all->spool_pool = pool_new(1);
 	enum err e = credential_key(o->conf, o->data_dir, &all->key, w);
@@ -298,6 +307,8 @@ free_harvest(struct harvest **hp)
 	struct harvest *h = *hp;
 
 	list_take(&h->node);
+	path_job_leave(&h->look);
+	path_job_leave(&h->delivery.job);
 	driver_close(&h->driver);
 	order_text_free(&h->text);
 	totals_free(&h->totals);
@@ -339,6 +350,11 @@ harvests_free(struct harvests **ap)
 		return;
 	pool_free(&all->pool);
 	pool_free(&all->spool_pool);
+	/* The process ends; a thread that hangs has its harvests in use. */
+	if (!harvests_free_paths(all)) {
+		*ap = NULL;
+		return;
+	}
 	while (!list_empty(&all->all)) {
 		struct harvest *h = LIST_ITEM(all->all.next, struct harvest,
 		    node);

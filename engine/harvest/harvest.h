@@ -67,8 +67,8 @@ struct harvests_options {
 	 * time before it is used.  INPUT and DENIED: path_forbidden.
 	 */
 	enum err (*admit)(void *arg, struct str path, struct why *);
-	/* On the pool's thread: below which root this directory lies; a path
-	 * of NULL: of none.  NULL: there are no roots. */
+	/* Below which root this directory lies; a path of NULL: of none.
+	 * NULL: there are no roots. */
 	struct shared_root (*root_of)(void *arg, struct str path);
 	/*
 	 * On the pool's thread, when the row is committed and no work has
@@ -78,6 +78,9 @@ struct harvests_options {
 	 */
 	enum err (*claim)(void *arg, struct str id, struct str path,
 	    struct why *);
+	/* Bytes of files that wait for their places, of all harvests; then
+	 * those that cannot bring theirs away make no calls.  0: any. */
+	uint64_t staged_bytes_max;
 	void *arg;
 };
 /* Errors: those of reading secrets.key_file. */
@@ -135,6 +138,9 @@ void harvest_forget(struct harvests *, struct str id);
 
 /* False: no such harvest is under way. */
 bool harvest_look(struct harvests *, struct str id, struct harvest_view *);
+
+/* All that are in memory; `*at` begins with 0.  False: no more. */
+bool harvest_next_view(struct harvests *, size_t *at, struct harvest_view *);
 
 /* Its notes, in order: for a summary.  After ended() too. */
 struct harvest_note {

@@ -6,12 +6,16 @@
  *     row ─► order ─► crawl continues │ path, state.json ─► replayed ─► runs
  *
  * A row without a crawl is that of a crash in between: its crawl begins then.
+ *
+ * A directory that is away, full or hangs refuses no harvest.  One that goes on
+ * where earlier harvests were waits until state.json can be read; others run.
  */
 #include "engine/catalog/crawl_registry.h"
 #include "engine/harvest/harvest_own.h"
 #include "engine/harvest/state_file.h"
 #include "engine/store/store_outbox.h"
 #include "os/clock.h"
+#include "os/log.h"
 
 /* Budgets take the place of delays, but not for calls as a crawl. */
 #define POLICY "{\"rate_limit\":0,\"robots\":\"ignore\"}"
@@ -61,6 +65,20 @@ code_of_path(enum err e)
 {
 	return e == ERR_INPUT || e == ERR_DENIED || e == ERR_EXISTS ?
 	    "path_forbidden" : "root_unavailable";
+}
+
+static void start_look(struct harvest *);
+static void wait_for_path(struct harvest *);
+
+/* Whether it goes on where an earlier harvest was, by state.json.  A stream
+ * would miss what comes meanwhile. */
+static bool
+needs_state(const struct harvest *h)
+{
+	yyjson_val *v = yyjson_obj_get(h->text.order.options, "incremental");
+
+	return h->text.connector->kind == CONNECTOR_BATCH &&
+	    !(yyjson_is_bool(v) && !yyjson_get_bool(v));
 }
 
 /* ---- Running -------------------------------------------------------- */
@@ -200,38 +218,77 @@ drop_row(struct store_job *j, struct store *st)
 	(void)!store_harvest_drop(st, h->id, NULL);
 }
 
+/* The row is committed, and nothing is known that speaks against it. */
 static void
-claimed(struct mail *m)
+go_to_work(struct harvest *h)
 {
-	struct harvest *h = CONTAINER(CONTAINER(m, struct job, mail),
-	    struct harvest, job);
+	if (!h->state_known && needs_state(h) && h->aim != AIM_STOP) {
+		wait_for_path(h);
+		return;
+	}
+	h->waits_for_path = false;
+	h->text.order.state = h->state;
+	h->text.order.state_n = h->state_n;
+	if (h->crawl == UINT32_MAX)
+		launch_crawl(h);
+	else if (h->aim == AIM_STOP)
+		/* It makes no call any more, and does not say that it runs. */
+		open_and_run(h);
+	else
+		harvest_note_running(h);
+}
 
+/* A directory that cannot be written to has no claim, and need not have one:
+ * it only tells several daemons apart whose broker gave both the message. */
+static void
+judge_claim(struct harvest *h, const struct path_job *p)
+{
+	h->why = p->why;
 	if (h->why.err == ERR_EXISTS) {
 		harvest_store(h, &h->store, drop_row, dropped);
 		return;
 	}
 	answer(h, "", &WHY_INIT);
-	if (h->why.err == OK)
-		launch_crawl(h);
+	if (h->why.err == OK || path_error_waits(p))
+		go_to_work(h);
 	else
 		fail_to_run(h, code_of_path(h->why.err), &h->why);
 }
 
 static void
-run_claim(struct job *j)
+claimed(struct path_job *p)
 {
-	struct harvest *h = CONTAINER(j, struct harvest, job);
-	const struct harvests_options *o = &h->all->options;
+	struct harvest *h = p->h;
 
-	h->why = WHY_INIT;
+	h->look = NULL;
+	judge_claim(h, p);
+	path_job_free(&p);
+}
+
+static void
+claim_is_late(struct path_job *p)
+{
+	struct harvest *h = p->h;
+
+	path_job_leave(&h->look);
+	answer(h, "", &WHY_INIT);
+	go_to_work(h);
+}
+
+static void
+run_claim(struct path_job *p)
+{
+	const struct harvests_options *o = &p->all->options;
+
 	if (o->claim != NULL)
-		(void)!o->claim(o->arg, h->id, h->path, &h->why);
+		(void)!o->claim(o->arg, p->id, p->path, &p->why);
 }
 
 static void
 claim_it(struct harvest *h)
 {
-	harvest_work(h, &h->job, run_claim, claimed);
+	h->look = path_job_new(h);
+	path_job_start(h->look, run_claim, claimed, claim_is_late);
 }
 
 static void
@@ -269,7 +326,7 @@ add_row(struct store_job *j, struct store *st)
 	(void)!store_end(st, e, &h->why);
 }
 
-/* Its place is away, or its state is damaged: it stays as it is. */
+/* Its place is forbidden now, or its state is damaged: it stays as it is. */
 static void
 leave_for_later(struct harvest *h)
 {
@@ -280,52 +337,149 @@ leave_for_later(struct harvest *h)
 }
 
 static void
-prepared(struct mail *m)
+put_row(struct harvest *h)
 {
-	struct harvest *h = CONTAINER(CONTAINER(m, struct job, mail),
-	    struct harvest, job);
+	h->row = (struct store_harvest){ .id = h->request->id,
+	    .type = h->type, .path = h->path, .message = h->text.message };
+	harvest_store(h, &h->store, add_row, row_added);
+}
 
-	h->text.order.state = h->state;
-	h->text.order.state_n = h->state_n;
-	if (h->continued && h->why.err != OK) {
-		leave_for_later(h);
-	} else if (h->why.err != OK) {
-		answer(h, code_of_path(h->why.err), &h->why);
-	} else if (!h->continued) {
-		h->row = (struct store_harvest){ .id = h->request->id,
-		    .type = h->type, .path = h->path,
-		    .message = h->text.message };
-		harvest_store(h, &h->store, add_row, row_added);
-	} else if (h->crawl == UINT32_MAX) {
+/* What is known of the directory is all that will be, for now. */
+static void
+go_on_beginning(struct harvest *h)
+{
+	if (h->request != NULL)
+		put_row(h);
+	else if (h->crawl == UINT32_MAX && !h->waits_for_path)
 		claim_it(h);
-	} else if (h->aim == AIM_STOP) {
-		/* It makes no call any more, and does not say that it runs. */
-		open_and_run(h);
-	} else {
-		harvest_note_running(h);
-	}
+	else
+		go_to_work(h);
 }
 
 static void
-prepare(struct job *j)
+take_look(struct harvest *h, const struct path_job *p)
 {
-	struct harvest *h = CONTAINER(j, struct harvest, job);
-	const struct harvests_options *o = &h->all->options;
+	h->state_known = p->state_known;
+	h->state = ARENA_ARRAY(&h->arena, struct connector_state, p->state_n);
+	h->state_n = p->state_n;
+	for (size_t i = 0; i < p->state_n; i++)
+		h->state[i] = (struct connector_state){
+			arena_copy(&h->arena, p->state[i].key),
+			arena_copy(&h->arena, p->state[i].value) };
+}
 
-	struct shared_dir dir = SHARED_DIR_INIT;
+static void
+looked(struct path_job *p)
+{
+	struct harvest *h = p->h;
+	bool waits = path_error_waits(p);
 
+	h->look = NULL;
+	h->why = p->why;
+	take_look(h, p);
+	path_job_free(&p);
+	if (h->why.err == OK || waits)
+		go_on_beginning(h);
+	else if (h->request != NULL)
+		answer(h, code_of_path(h->why.err), &h->why);
+	else
+		leave_for_later(h);
+}
+
+/* When it comes back the directory can be looked at again. */
+static void
+late_look_came(struct path_job *p)
+{
+	struct harvest *h = p->h;
+
+	h->look = NULL;
+	path_job_free(&p);
+	if (h->waits_for_path)
+		start_look(h);
+}
+
+static void
+look_is_late(struct path_job *p)
+{
+	struct harvest *h = p->h;
+
+	if (p->root.path == NULL)
+		return;
+	p->done = late_look_came;
 	h->why = WHY_INIT;
-	enum err e = o->admit == NULL ? OK :
-	    o->admit(o->arg, h->path, &h->why);
-	if (e == OK)
-		e = harvest_open_path(h, SHARED_DIR_MAKE, &dir, &h->why);
-	if (e == OK)
-		e = state_file_read(&dir, &h->arena, &h->state, &h->state_n,
-		    &h->why);
+	(void)!why(&h->why, ERR_TIMEOUT, "the directory %.*s has not answered "
+	    "for %d s", STR_FMT(h->path), HARVEST_PATH_MS / 1000);
+	go_on_beginning(h);
+}
+
+/* A directory that can only be read has its state as well. */
+static void
+run_look(struct path_job *p)
+{
+	struct why reading = WHY_INIT;
+	struct shared_dir dir;
+
+	enum err e = path_job_open(p, SHARED_DIR_MAKE, &dir, &p->why);
+	if (e != OK && path_error_waits(p)) {
+		e = path_job_open(p, SHARED_DIR_LOOK, &dir, &reading);
+		p->state_known = e == ERR_ABSENT;
+	}
+	if (e == OK) {
+		e = state_file_read(&dir, &p->arena, &p->state, &p->state_n,
+		    p->why.err == OK ? &p->why : &reading);
+		p->state_known = e == OK;
+	}
 	shared_dir_close(&dir);
-	if (e == OK && h->continued)
-		(void)!spools_read(h->dir, &h->arena, &h->spools,
-		    &h->spools_n, &h->why);
+}
+
+static void
+start_look(struct harvest *h)
+{
+	h->look = path_job_new(h);
+	path_job_start(h->look, run_look, looked, look_is_late);
+}
+
+/* ---- Waiting for the directory --------------------------------------- */
+
+static void
+look_again(struct timer *t)
+{
+	start_look(CONTAINER(t, struct harvest, look_timer));
+}
+
+static void
+wait_for_path(struct harvest *h)
+{
+	struct delivery *d = &h->delivery;
+
+	if (h->aim == AIM_PAUSE) {
+		leave_for_later(h);
+		return;
+	}
+	if (!h->waits_for_path)
+		log_warn("harvest.waits", "harvest=%s why=%s", log_quoted(
+		    h->id), log_why(&h->why));
+	h->waits_for_path = true;
+	d->failing = true;
+	d->why = h->why;
+	/* One that is late comes back by itself. */
+	if (h->look != NULL)
+		return;
+	h->look_pause_ms = MIN(MAX(h->look_pause_ms * 2, HARVEST_RETRY_MS),
+	    HARVEST_RETRY_MS_MAX);
+	h->look_timer.fire = look_again;
+	loop_timer_set(h->all->options.home, &h->look_timer, mono_add_ms(
+	    clock_mono(), h->look_pause_ms));
+}
+
+void
+harvest_stop_waiting(struct harvest *h)
+{
+	if (!h->waits_for_path)
+		return;
+	loop_timer_stop(h->all->options.home, &h->look_timer);
+	path_job_leave(&h->look);
+	go_to_work(h);
 }
 
 /* The connector has the last word about an order. */
@@ -366,7 +520,7 @@ harvest_begin(struct harvests *all, struct harvest_request *r)
 	}
 	h->type = str_of(h->text.connector->type);
 	h->path = arena_copy(&h->arena, r->path);
-	harvest_work(h, &h->job, prepare, prepared);
+	start_look(h);
 }
 
 /* ---- One of an earlier process -------------------------------------- */
@@ -462,6 +616,21 @@ harvest_note_resumed(struct harvest *h)
 	    STR_NONE);
 }
 
+static void
+spools_are_read(struct mail *m)
+{
+	start_look(CONTAINER(CONTAINER(m, struct job, mail), struct harvest,
+	    job));
+}
+
+static void
+read_spools(struct job *j)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, job);
+
+	(void)!spools_read(h->dir, &h->arena, &h->spools, &h->spools_n, NULL);
+}
+
 void
 harvest_take_up(struct harvest *h)
 {
@@ -474,5 +643,5 @@ harvest_take_up(struct harvest *h)
 	}
 	if (h->aim != AIM_STOP)
 		harvest_note_resumed(h);
-	harvest_work(h, &h->job, prepare, prepared);
+	harvest_work(h, &h->job, read_spools, spools_are_read);
 }

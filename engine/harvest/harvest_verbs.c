@@ -66,8 +66,10 @@ aim_at(struct harvest *h, enum harvest_aim aim)
 		return;
 	}
 	/* It begins, and will look. */
-	if (!h->started)
+	if (!h->started) {
+		harvest_stop_waiting(h);
 		return;
+	}
 	if (aim != AIM_RUN) {
 		h->stop_timer.fire = cut_calls;
 		loop_timer_set(h->all->options.home, &h->stop_timer,
