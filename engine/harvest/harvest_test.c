@@ -151,13 +151,15 @@ on_resumed(void *arg, struct str of)
 	ended = false;
 }
 
+static uint64_t staged_bytes_max;
+
 /* What an earlier life has left goes on. */
 static void
 open_harvests(struct rig *r)
 {
 	struct harvests_options o = { .engine = r->engine, .home = r->home,
 	    .conf = &r->conf, .data_dir = r->dir, .ended = on_ended,
-	    .resumed = on_resumed };
+	    .resumed = on_resumed, .staged_bytes_max = staged_bytes_max };
 	char *real = realpath(r->dir, NULL);
 	struct store_harvest *list;
 	struct why w = WHY_INIT;
@@ -648,6 +650,88 @@ files_roll_over_in_between(void **state)
 	close_rig();
 }
 
+static bool
+is_held_back(struct rig *r, void *arg)
+{
+	struct harvest_view v;
+
+	(void)r;
+	(void)arg;
+	return harvest_look(harvests, id, &v) &&
+	    v.state == STORE_HARVEST_PAUSED;
+}
+
+/* So much waits for the directory that it pauses; then there is room. */
+static void
+held_back_until_there_is_room(void **state)
+{
+	struct why w = WHY_INIT;
+	struct harvest_view v;
+	char digits[18];
+
+	(void)state;
+	open_rig();
+	assert_int_equal(conf_flag(&rig.conf, STR("warc.rollover_bytes=64KiB"),
+	    &w), OK);
+	atomic_store(&posts, 8000);
+	staged_bytes_max = 100000;
+	rig_start(&rig);
+	wall_to_digits(clock_wall(), 17, digits);
+	const char *in_the_way = arena_printf(&arena, "%s/%.4s", place(),
+	    digits).p;
+	assert_int_equal(tree_make_dir(place(), NULL), OK);
+	assert_int_equal(file_store(in_the_way, STR("x"), NULL), OK);
+	begin(MESSAGE("{}"));
+	rig_until(&rig, is_held_back, NULL);
+	unsigned requests = rig_requests(&rig, NULL);
+	assert_true(has_note("root_unavailable"));
+	assert_true(harvest_look(harvests, id, &v));
+	assert_true(v.warcs_waiting > 0 && v.warcs == 0);
+	assert_true(v.trouble[0] != '\0');
+	assert_int_equal(file_remove(in_the_way, NULL), OK);
+	assert_int_equal(rig_requests(&rig, NULL), requests);
+	ends_as(STORE_HARVEST_SUCCEEDED);
+	assert_true(rig_requests(&rig, NULL) > requests);
+	assert_int_equal(last.items, 16000);
+	assert_int_equal(last.warcs_waiting, 0);
+	has_captures(last.answers);
+	has_state("8100");
+	staged_bytes_max = 0;
+	close_rig();
+}
+
+/* The same, and it is stopped meanwhile: it makes no further call. */
+static void
+stopped_while_held_back(void **state)
+{
+	struct why w = WHY_INIT;
+	char digits[18];
+
+	(void)state;
+	open_rig();
+	assert_int_equal(conf_flag(&rig.conf, STR("warc.rollover_bytes=64KiB"),
+	    &w), OK);
+	atomic_store(&posts, 8000);
+	staged_bytes_max = 100000;
+	rig_start(&rig);
+	wall_to_digits(clock_wall(), 17, digits);
+	const char *in_the_way = arena_printf(&arena, "%s/%.4s", place(),
+	    digits).p;
+	assert_int_equal(tree_make_dir(place(), NULL), OK);
+	assert_int_equal(file_store(in_the_way, STR("x"), NULL), OK);
+	begin(MESSAGE("{}"));
+	rig_until(&rig, is_held_back, NULL);
+	unsigned requests = rig_requests(&rig, NULL);
+	harvest_stop(harvests, id);
+	assert_int_equal(file_remove(in_the_way, NULL), OK);
+	ends_as(STORE_HARVEST_SUCCEEDED);
+	assert_int_equal(rig_requests(&rig, NULL), requests);
+	assert_int_equal(last.warcs_waiting, 0);
+	assert_true(has_note("harvest_stopped"));
+	staged_bytes_max = 0;
+	close_rig();
+}
+
 static void
 refusals(void **state)
 {
@@ -739,6 +823,8 @@ main(void)
 		cmocka_unit_test(a_failing_server_is_asked_again),
 		cmocka_unit_test(a_place_that_is_away),
 		cmocka_unit_test(files_roll_over_in_between),
+		cmocka_unit_test(held_back_until_there_is_room),
+		cmocka_unit_test(stopped_while_held_back),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(with_a_door),
 		cmocka_unit_test(killed_after_any_answer),
