@@ -1,6 +1,7 @@
 #include "os/pool.h"
 
 #include <pthread.h>
+#include <time.h>
 
 struct pool {
 	pthread_mutex_t lock;
@@ -96,6 +97,38 @@ pool_free(struct pool **pp)
 	pthread_cond_destroy(&p->idle);
 	pthread_mutex_destroy(&p->lock);
 	mem_free(pp);
+}
+
+bool
+pool_free_within(struct pool **pp, int64_t ms)
+{
+	struct pool *p = *pp;
+	struct timespec until;
+	int r = 0;
+
+	if (p == NULL)
+		return true;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += ms / 1000;
+	pthread_mutex_lock(&p->lock);
+	while (r == 0 && (p->first != NULL || p->running > 0))
+		r = pthread_cond_timedwait(&p->idle, &p->lock, &until);
+	bool is_idle = p->first == NULL && p->running == 0;
+	if (!is_idle) {
+		/* No further job begins. */
+		p->first = NULL;
+		p->last = &p->first;
+		p->closing = true;
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (is_idle) {
+		pool_free(pp);
+		return true;
+	}
+	for (unsigned i = 0; i < p->threads_n; i++)
+		pthread_detach(p->threads[i]);
+	*pp = NULL;
+	return false;
 }
 
 void

@@ -22,6 +22,12 @@ struct job {
 
 struct pool *pool_new(unsigned threads);
 void pool_free(struct pool **);           /* finishes what was submitted */
+/*
+ * The same, but for a job that takes longer than that: then the pool and its
+ * threads are left to themselves, for the end of the process, and it returns
+ * false.  What jobs use must stay.
+ */
+bool pool_free_within(struct pool **, int64_t ms);
 void pool_submit(struct pool *, struct job *);
 size_t pool_waiting(struct pool *);       /* jobs submitted and not begun */
 void pool_finish(struct pool *);          /* wait until none waits or runs */

@@ -44,14 +44,15 @@ copy_bytes(int in, int out, uint64_t left)
 	return OK;
 }
 
-enum err
-tree_copy(const char *from, const char *to, uint64_t bytes_max, struct why *w)
+static enum err
+copy_file(const char *from, const char *to, mode_t mode, uint64_t bytes_max,
+    struct why *w)
 {
 	int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (in < 0)
 		return fail(w, "cannot open", from);
-	int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	enum err e = out < 0 ? fail(w, "cannot make", to) : OK;
 	if (e == OK) {
 		e = copy_bytes(in, out, bytes_max);
@@ -63,6 +64,12 @@ tree_copy(const char *from, const char *to, uint64_t bytes_max, struct why *w)
 		e = fail(w, "cannot write", to);
 	close(in);
 	return e;
+}
+
+enum err
+tree_copy(const char *from, const char *to, uint64_t bytes_max, struct why *w)
+{
+	return copy_file(from, to, 0600, bytes_max, w);
 }
 
 enum err
@@ -348,10 +355,16 @@ sync_file(const char *path, struct why *w)
 	return e;
 }
 
+/* Who sets a file's mode. */
+struct mode_setter {
+	enum err (*set)(void *arg, const char *path, struct why *);
+	void *arg;
+};
+
 /* Below a hidden name first, so that no reader finds half of it. */
 static enum err
-copy_into_place(const char *from, const char *to, mode_t mode, struct arena *a,
-    struct why *w)
+copy_into_place(const char *from, const char *to, const struct mode_setter *m,
+    struct arena *a, struct why *w)
 {
 	const char *dir = dir_of(to, a), *last = strrchr(to, '/');
 	const char *part = arena_printf(a, "%s/.%s.part", dir, last == NULL ?
@@ -359,9 +372,9 @@ copy_into_place(const char *from, const char *to, mode_t mode, struct arena *a,
 
 	if (unlink(part) != 0 && errno != ENOENT)
 		return fail(w, "cannot remove", part);
-	enum err e = tree_copy(from, part, UINT64_MAX, w);
-	if (e == OK && chmod(part, mode) != 0)
-		e = fail(w, "cannot change the mode of", part);
+	enum err e = copy_file(from, part, 0666, UINT64_MAX, w);
+	if (e == OK)
+		e = m->set(m->arg, part, w);
 	if (e == OK)
 		e = sync_file(part, w);
 	if (e == OK)
@@ -383,27 +396,46 @@ tree_share_file(const char *path, struct why *w)
 }
 
 enum err
-tree_move(const char *from, const char *to, struct why *w)
+tree_move_as(const char *from, const char *to, enum err (*set)(void *,
+    const char *, struct why *), void *arg, struct why *w)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
+	const struct mode_setter m = { set, arg };
 	const char *dir = dir_of(to, &a);
 	struct stat own, other;
-	mode_t mode = 0;
+	enum err e = OK;
 
 	if (lstat(from, &own) != 0)
 		return fail(w, "cannot find", from);
 	if (stat(dir, &other) != 0)
 		return fail(w, "cannot find", dir);
-	enum err e = read_umask(dir, &mode, w);
-	if (e == OK && own.st_dev != other.st_dev)
-		e = copy_into_place(from, to, mode, &a, w);
-	else if (e == OK && chmod(from, mode) != 0)
-		e = fail(w, "cannot change the mode of", from);
-	else if (e == OK)
+	if (own.st_dev != other.st_dev)
+		e = copy_into_place(from, to, &m, &a, w);
+	else
+		e = set(arg, from, w);
+	if (e == OK && own.st_dev == other.st_dev)
 		e = file_rename_new(from, to, w);
 	if (e == OK)
 		e = file_sync_dir(dir, w);
 	return e == OK ? file_sync_dir(dir_of(from, &a), w) : e;
+}
+
+/* `arg` is the mode. */
+static enum err
+set_mode(void *arg, const char *path, struct why *w)
+{
+	return chmod(path, *(const mode_t *)arg) == 0 ? OK : fail(w,
+	    "cannot change the mode of", path);
+}
+
+enum err
+tree_move(const char *from, const char *to, struct why *w)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	mode_t mode = 0;
+	enum err e = read_umask(dir_of(to, &a), &mode, w);
+
+	return e == OK ? tree_move_as(from, to, set_mode, &mode, w) : e;
 }
 
 enum err

@@ -67,6 +67,10 @@ MUST_USE enum err tree_make_dir(const char *dir, struct why *);
  * left half is replaced.  Errors: EXISTS when anything stands at `to`.
  */
 MUST_USE enum err tree_move(const char *from, const char *to, struct why *);
+/* The same, where set() gives the file its mode before it has its name. */
+MUST_USE enum err tree_move_as(const char *from, const char *to,
+    enum err (*set)(void *arg, const char *path, struct why *), void *arg,
+    struct why *);
 /* All that was written on the file system of `dir` reaches the disk. */
 MUST_USE enum err tree_sync(const char *dir, struct why *);
 

@@ -2,17 +2,17 @@
 
 #include "doors/harvest/queue_table.h"
 #include "os/file.h"
-#include "os/tree.h"
 
 #define NAME_BYTES_MAX 1024u
 
 /* Whose it is; ABSENT: nobody's. */
 static enum err
-check_owner(const char *file, struct str instance, struct why *w)
+check_owner(const struct shared_dir *own, const char *file,
+    struct str instance, struct why *w)
 {
 	FREED(buf_free) struct buf owner = BUF_INIT;
 
-	enum err e = file_load(file, NAME_BYTES_MAX, &owner, w);
+	enum err e = shared_dir_load(own, file, NAME_BYTES_MAX, &owner, w);
 	if (e != OK || str_eq(str_trim(buf_str(&owner)), instance))
 		return e;
 	return why(w, ERR_EXISTS, "%s has the harvest",
@@ -21,40 +21,52 @@ check_owner(const char *file, struct str instance, struct why *w)
 
 /* Whole or not at all, however it ends. */
 static enum err
-make_claim(const char *dir, const char *part, const char *file,
-    struct str instance, struct why *w)
+make_claim(const struct shared_dir *own, const char *part, const char *file,
+    struct str instance, struct arena *a, struct why *w)
 {
-	enum err e = tree_make_dir(dir, w);
+	const char *from = arena_printf(a, "%s/%s", own->path, part).p;
 
+	enum err e = shared_dir_write(own, part, instance, w);
 	if (e == OK)
-		e = file_store(part, instance, w);
-	if (e == OK)
-		e = tree_share_file(part, w);
-	if (e == OK)
-		e = file_rename_new(part, file, w);
-	return e == OK ? file_sync_dir(dir, w) : e;
+		e = file_rename_new(from, arena_printf(a, "%s/%s", own->path,
+		    file).p, w);
+	if (e == ERR_EXISTS)
+		(void)!file_remove(from, NULL);
+	return e == OK ? file_sync_dir(own->path, w) : e;
 }
 
-enum err
-claim_take(struct str path, struct str id, struct str instance, struct why *w)
+static enum err
+take_in(const struct shared_dir *own, struct str id, struct str instance,
+    struct why *w)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct why inner = WHY_INIT;
 	struct str safe = queue_table_safe(id, &a);
-	const char *dir = arena_printf(&a, "%.*s/.argiope", STR_FMT(path)).p;
-	const char *file = arena_printf(&a, "%s/%.*s.claim", dir,
-	    STR_FMT(safe)).p;
-	const char *part = arena_printf(&a, "%s/.%.*s.%.*s", dir,
-	    STR_FMT(safe), STR_FMT(queue_table_safe(instance, &a))).p;
+	const char *file = arena_printf(&a, "%.*s.claim", STR_FMT(safe)).p;
+	const char *part = arena_printf(&a, ".%.*s.%.*s", STR_FMT(safe),
+	    STR_FMT(queue_table_safe(instance, &a))).p;
 
-	enum err e = check_owner(file, instance, &inner);
+	enum err e = check_owner(own, file, instance, &inner);
 	if (e != ERR_ABSENT)
 		return e == OK ? OK : why(w, e, "%s", inner.text);
 	inner = WHY_INIT;
-	e = make_claim(dir, part, file, instance, &inner);
+	e = make_claim(own, part, file, instance, &a, &inner);
 	if (e != ERR_EXISTS)
 		return e == OK ? OK : why(w, e, "%s", inner.text);
 	/* Somebody was faster. */
-	(void)!file_remove(part, NULL);
-	return check_owner(file, instance, w);
+	return check_owner(own, file, instance, w);
+}
+
+enum err
+claim_take(const struct shared_dir *dir, struct str id, struct str instance,
+    struct why *w)
+{
+	struct shared_dir own;
+
+	enum err e = shared_dir_below(dir, ".argiope", SHARED_DIR_MAKE, &own,
+	    w);
+	if (e == OK)
+		e = take_in(&own, id, instance, w);
+	shared_dir_close(&own);
+	return e;
 }

@@ -12,14 +12,13 @@
 #ifndef DOORS_HARVEST_CLAIM_H
 #define DOORS_HARVEST_CLAIM_H
 
-#include "base/bytes.h"
-#include "base/err.h"
+#include "os/shared_dir.h"
 
 /*
- * Claim it for `instance`, durably, in the directory `path`; once more is no
- * error.  Errors: EXISTS: another one has it; those of os/file.h.
+ * Claim it for `instance`, durably, in the directory PATH; once more is no
+ * error.  Errors: EXISTS: another one has it; those of os/shared_dir.h.
  */
-MUST_USE enum err claim_take(struct str path, struct str id,
+MUST_USE enum err claim_take(const struct shared_dir *, struct str id,
     struct str instance, struct why *);
 
 #endif

@@ -11,7 +11,6 @@
 #include "engine/control/control.h"
 #include "os/clock.h"
 #include "os/log.h"
-#include "os/tree.h"
 
 /* For messages of the outbox, when the program ends. */
 #define CLOSE_WAIT_MS 5000
@@ -24,19 +23,33 @@ static enum err
 admit(void *arg, struct str path, struct why *w)
 {
 	const struct harvest_door *d = arg;
+
+	return roots_find_local(&d->roots, path) != NULL ? OK : why_field(w,
+	    ERR_INPUT, "path", "it lies below none of harvest.roots");
+}
+
+static struct shared_root
+root_of(void *arg, struct str path)
+{
+	const struct harvest_door *d = arg;
 	const struct root *root = roots_find_local(&d->roots, path);
 
-	return root == NULL ? why_field(w, ERR_INPUT, "path", "it lies below "
-	    "none of harvest.roots") : tree_check_beneath(root->local.p,
-	    path.p, w);
+	return (struct shared_root){ root == NULL ? NULL : root->local.p,
+		d->umask };
 }
 
 static enum err
 claim(void *arg, struct str id, struct str path, struct why *w)
 {
 	const struct harvest_door *d = arg;
+	const struct shared_root root = root_of(arg, path);
+	struct shared_dir dir;
 
-	return claim_take(path, id, d->instance, w);
+	enum err e = shared_dir_open(&root, path.p, SHARED_DIR_MAKE, &dir, w);
+	if (e == OK)
+		e = claim_take(&dir, id, d->instance, w);
+	shared_dir_close(&dir);
+	return e;
 }
 
 /* ---- The broker ------------------------------------------------------ */
@@ -150,7 +163,9 @@ data_read(void *door, struct engine *e)
 	struct harvests_options o = { .engine = e, .home = d->host->home,
 		.conf = d->host->conf, .data_dir = d->host->data_dir,
 		.ended = follower_ended, .changed = follower_changed,
-		.admit = admit, .claim = claim, .arg = d };
+		.resumed = follower_resumed, .admit = admit, .claim = claim,
+		.root_of = root_of,
+		.staged_bytes_max = d->staged_bytes_max, .arg = d };
 	struct store_watch pause = { .look = NULL };
 	struct why w = WHY_INIT;
 
@@ -167,18 +182,6 @@ data_read(void *door, struct engine *e)
 	take_up(d, store_async_store(d->store));
 }
 
-/* It takes a slot of its type's queue, also where it had priority. */
-static struct served *
-slot_of(struct harvest_door *d, const struct harvest_view *v)
-{
-	const struct queue_row *row = queue_table_find(v->type);
-
-	for (size_t i = 0; row != NULL && i < d->queues_n; i++)
-		if (d->queues[i].row == row)
-			return &d->queues[i];
-	return NULL;
-}
-
 static void
 go_on(struct harvest_door *d, struct str id)
 {
@@ -187,7 +190,7 @@ go_on(struct harvest_door *d, struct str id)
 	bool is_in_memory = harvest_look(d->harvests, id, &v);
 
 	if (is_in_memory)
-		slot = slot_of(d, &v);
+		slot = intake_slot_of(d, v.type);
 	if (slot != NULL)
 		intake_use_slot(d, slot);
 	follower_add(d, id, slot);
@@ -310,11 +313,29 @@ free_door(void **door)
 	mem_free(&d);
 }
 
+/* Of harvests whose files wait for their directories, or that wait to begin:
+ * how many, and why the first one does. */
+static unsigned
+count_waiting(const struct harvest_door *d, const char **why)
+{
+	struct harvest_view v;
+	unsigned n = 0;
+
+	*why = "";
+	for (size_t at = 0; d->harvests != NULL && harvest_next_view(
+	    d->harvests, &at, &v);)
+		if (v.trouble[0] != '\0') {
+			*why = n++ == 0 ? v.trouble : *why;
+		}
+	return n;
+}
+
 static void
 put_status(void *door, struct door_status *out)
 {
 	const struct harvest_door *d = door;
 	unsigned used = 0, slots = 0;
+	const char *why;
 
 	if (d == NULL)
 		return;
@@ -333,6 +354,11 @@ put_status(void *door, struct door_status *out)
 	    (unsigned long long)d->outbox.messages,
 	    (unsigned long long)d->letters, d->fault[0] == '\0' ? "" : "; ",
 	    d->fault);
+	size_t used_n = strlen(out->note);
+	unsigned waiting = count_waiting(d, &why);
+	if (waiting > 0)
+		snprintf(out->note + used_n, sizeof(out->note) - used_n,
+		    "; %u wait for their directory: %.100s", waiting, why);
 }
 
 const struct door door_harvest = {

@@ -6,11 +6,13 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "os/file.h"
 #include "os/tree.h"
+#include "tests/suite.h"
 
 static struct arena arena;
 
@@ -72,6 +74,94 @@ paths(void **state)
 	assert_int_equal(r.n, 2);
 }
 
+/* The table's verdicts: a path is denied by its text, or when it
+ * is opened below its root. */
+static bool
+is_allowed(const struct roots *r, struct str path)
+{
+	struct shared_dir d = SHARED_DIR_INIT;
+	struct str local;
+
+	if (roots_to_local(r, path, &arena, &local, NULL) != OK)
+		return false;
+	const struct root *root = roots_find_local(r, local);
+	const struct shared_root shared = { root->local.p, 0002 };
+	enum err e = shared_dir_open(&shared, local.p, SHARED_DIR_MAKE, &d,
+	    NULL);
+	shared_dir_close(&d);
+	return e == OK;
+}
+
+/* "a*4096" stands for so many of the letter, "\\n" and "\\x00" for bytes. */
+static struct str
+read_path(const char *text)
+{
+	char *out = arena_bytes(&arena, 8192);
+	size_t n = 0;
+
+	for (; *text != '\0' && *text != '\n'; text++) {
+		if (strncmp(text, "\\n", 2) == 0) {
+			out[n++] = '\n';
+			text++;
+		} else if (strncmp(text, "\\x", 2) == 0) {
+			const char hex[] = { text[2], text[3], '\0' };
+			out[n++] = (char)strtoul(hex, NULL, 16);
+			text += 3;
+		} else if (*text == '*') {
+			size_t more = strtoul(text + 1, NULL, 10) - 1;
+			memset(out + n, out[n - 1], more);
+			n += more;
+			text += strspn(text + 1, "0123456789");
+		} else {
+			out[n++] = *text;
+		}
+	}
+	return (struct str){ out, n };
+}
+
+static void
+suite_of_paths(void **state)
+{
+	char dir[] = "/tmp/argiope-paths-XXXXXX", line[512];
+	struct roots r = { .n = 0 };
+	size_t seen = 0;
+	FILE *f = fopen(suite_path("own/paths.tsv"), "r");
+
+	(void)state;
+	if (f == NULL)
+		skip();
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(symlink("/etc", arena_printf(&arena,
+	    "%s/link-to-etc", dir).p), 0);
+	assert_int_equal(roots_add(&r, arena_printf(&arena, "/data/root=%s",
+	    dir), &arena, NULL), OK);
+	while (fgets(line, sizeof(line), f) != NULL) {
+		char *tab = strchr(line, '\t');
+		if (line[0] == '#' || tab == NULL)
+			continue;
+		seen++;
+		if (is_allowed(&r, read_path(tab + 1)) !=
+		    (strncmp(line, "allow", 5) == 0))
+			fail_msg("%s", line);
+	}
+	fclose(f);
+	assert_true(seen > 20);
+	assert_int_equal(tree_remove(dir, NULL), OK);
+}
+
+static enum err
+take(struct str path, const char *id, const char *instance, struct why *w)
+{
+	const struct shared_root none = { .path = NULL };
+	struct shared_dir d;
+
+	assert_int_equal(shared_dir_open(&none, path.p, SHARED_DIR_MAKE, &d,
+	    NULL), OK);
+	enum err e = claim_take(&d, str_of(id), str_of(instance), w);
+	shared_dir_close(&d);
+	return e;
+}
+
 static void
 claims(void **state)
 {
@@ -83,14 +173,14 @@ claims(void **state)
 	assert_non_null(mkdtemp(dir));
 	mode_t before = umask(002);
 	struct str path = arena_printf(&arena, "%s/a/b", dir);
-	assert_int_equal(claim_take(path, STR("sfmui:45"), STR("one"), &w),
+	assert_int_equal(take(path, "sfmui:45", "one", &w),
 	    OK);
-	assert_int_equal(claim_take(path, STR("sfmui:45"), STR("one"), NULL),
+	assert_int_equal(take(path, "sfmui:45", "one", NULL),
 	    OK);
-	assert_int_equal(claim_take(path, STR("sfmui:45"), STR("two"), &w),
+	assert_int_equal(take(path, "sfmui:45", "two", &w),
 	    ERR_EXISTS);
 	assert_string_equal(w.text, "one has the harvest");
-	assert_int_equal(claim_take(path, STR("sfmui:46"), STR("two"), NULL),
+	assert_int_equal(take(path, "sfmui:46", "two", NULL),
 	    OK);
 	const char *file = arena_printf(&arena,
 	    "%.*s/.argiope/sfmui_45.claim", STR_FMT(path)).p;
@@ -101,7 +191,7 @@ claims(void **state)
 	assert_int_equal(file_store(arena_printf(&arena,
 	    "%.*s/.argiope/.sfmui_45.one", STR_FMT(path)).p, STR("on"), NULL),
 	    OK);
-	assert_int_equal(claim_take(path, STR("sfmui:45"), STR("two"), NULL),
+	assert_int_equal(take(path, "sfmui:45", "two", NULL),
 	    OK);
 	umask(before);
 	assert_int_equal(tree_remove(dir, NULL), OK);
@@ -112,7 +202,8 @@ claims(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = { WITH(paths), WITH(claims) };
+	const struct CMUnitTest tests[] = { WITH(paths),
+		WITH(suite_of_paths), WITH(claims) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,40 @@
 #include "doors/harvest/roots.h"
 
-/* "/a//b/" is "/a/b".  False: it is not absolute, or has "." or "..". */
+/* What Linux allows, less room for the hour directories and their files. */
+#define PATH_BYTES_MAX 3500u
+#define PART_BYTES_MAX 255u
+
+/* Bytes that no path of a requester has: what contains them was meant for a
+ * shell, or is damaged. */
+static bool
+has_strange_byte(struct str path)
+{
+	for (size_t i = 0; i < path.n; i++)
+		if ((unsigned char)path.p[i] < ' ' || path.p[i] == 0x7f ||
+		    path.p[i] == '$' || path.p[i] == '`')
+			return true;
+	return false;
+}
+
+/* "." and "..", also as "%2e". */
+static bool
+is_dots(struct str part)
+{
+	size_t dots = 0;
+
+	while (part.n > 0) {
+		bool coded = str_starts(part, STR("%2e")) ||
+		    str_starts(part, STR("%2E"));
+		if (!coded && part.p[0] != '.')
+			return false;
+		part = str_from(part, coded ? 3 : 1);
+		dots++;
+	}
+	return dots == 1 || dots == 2;
+}
+
+/* "/a//b/" is "/a/b".  False: it is not absolute, or has "." or "..", a strange
+ * byte or a part that is too long. */
 static bool
 normalize(struct str path, struct arena *a, struct str *out)
 {
@@ -8,10 +42,11 @@ normalize(struct str path, struct arena *a, struct str *out)
 	struct str rest = path, part;
 	size_t n = 0;
 
-	if (path.n == 0 || path.p[0] != '/')
+	if (path.n == 0 || path.p[0] != '/' || path.n >= PATH_BYTES_MAX ||
+	    has_strange_byte(path))
 		return false;
 	while (str_split(&rest, '/', &part)) {
-		if (str_eq(part, STR(".")) || str_eq(part, STR("..")))
+		if (is_dots(part) || part.n > PART_BYTES_MAX)
 			return false;
 		if (part.n == 0)
 			continue;
@@ -61,7 +96,8 @@ roots_to_local(const struct roots *r, struct str path, struct arena *a,
 
 	if (!normalize(path, a, &plain))
 		return why_field(w, ERR_INPUT, "path", "it is not absolute, "
-		    "or has a part \".\" or \"..\"");
+		    "has a part \".\" or \"..\", a control character, \"$\" or "
+		    "\"`\", or is too long");
 	for (size_t i = 0; i < r->n; i++) {
 		if (!is_below(plain, r->list[i].path))
 			continue;

@@ -29,8 +29,8 @@ MUST_USE enum err roots_add(struct roots *, struct str text, struct arena *,
 
 /*
  * Where a requester's path lies here.  Slashes that say nothing are left out.
- * Errors: INPUT when it is not absolute, has a part "." or "..", or lies below
- * no root.
+ * Errors: INPUT when it is not absolute, has a part "." or "..", also as "%2e",
+ * a control character, "$" or "`", is too long, or lies below no root.
  */
 MUST_USE enum err roots_to_local(const struct roots *, struct str path,
     struct arena *, struct str *local, struct why *);

@@ -51,6 +51,11 @@ const struct setting settings_rows[SETTINGS_N] = {
 	    "sfm|spec", CONF_RESTART, "Which statuses are sent: those that "
 	    "SFM's programs send, or those of its specification alone, where "
 	    "\"stopping\" and \"paused\" are \"running\"." },
+	[SET_STAGED_BYTES_MAX] = { "harvest.staged_bytes_max", CONF_SIZE,
+	    "10GiB", 1 << 20, 1e15, "bytes", CONF_RESTART, "Finished WARC "
+	    "files that wait in the data directory because a root is away, "
+	    "full or read-only: harvests whose files wait pause when they "
+	    "have so many bytes together." },
 };
 
 static enum conf_id
@@ -250,12 +255,13 @@ enum err
 settings_read(struct harvest_door *d, struct why *w)
 {
 	const struct conf *c = d->host->conf;
-	unsigned mode;
+	unsigned mode = 0;
 
 	read_names(d);
 	d->spec_words = conf_choice(c, id_of(SET_STATUSES)) == 1;
 	d->heartbeat_ms = conf_int(c, id_of(SET_HEARTBEAT_S)) *
 	    1000;
+	d->staged_bytes_max = conf_size(c, id_of(SET_STAGED_BYTES_MAX));
 	pace_init(&d->pace, conf_int(c, id_of(SET_STATUS_MS_MIN)));
 	enum err e = read_roots(d, w);
 	if (e == OK)
@@ -266,5 +272,6 @@ settings_read(struct harvest_door *d, struct why *w)
 		e = read_broker(d, w);
 	if (e == OK)
 		system_set_umask(mode);
+	d->umask = mode;
 	return e;
 }

@@ -21,6 +21,7 @@ struct export_reader {
 	struct buf head, raw, body;
 	struct http_head http;
 	bool is_http;
+	bool is_truncated;           /* so its record says */
 	struct str rest;             /* of `head`, behind the HTTP head */
 	const struct connector_items *items;
 	size_t scanned;              /* of `body`: no end of a text there */
@@ -229,6 +230,10 @@ read_lines(struct export_reader *r, struct warc_reader *from, struct why *w)
 		e = give_text(r, buf_str(&r->body), true, w);
 	if (http_damage_cuts(damage))
 		r->fault = damage_text(damage);
+	/* A stream has no end of its own: where its connection ended, a line
+	 * may have begun that nobody has counted. */
+	if (r->is_truncated && (damage == HTTP_CUT || damage == HTTP_FINE))
+		r->fault = NULL;
 	return e;
 }
 
@@ -312,6 +317,8 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 	r->items = NULL;
 	r->fault = NULL;
 	r->received = entry->date;
+	r->is_truncated = warc_entry_field(entry,
+	    STR("WARC-Truncated")).n > 0;
 	if (r->events->is_done != NULL && r->events->is_done(r->arg))
 		return why(w, ERR_CLOSED, "no more is wanted");
 	if (entry->type == WARC_METADATA &&

@@ -193,6 +193,14 @@ damage_costs_a_line_or_a_record(void **state)
 	testing_page(&b, 8, 9);
 	assert_non_null(strstr(read_bytes_of(&d, buf_str(&b)),
 	    "[a body that ends before its end] 8 9 "));
+	/* A stream says that it ended with its connection. */
+	struct str rest = str_from(buf_str(&b), strlen("WARC/1.0\r\n"));
+	buf_clear(&body);
+	buf_put_text(&body, "WARC/1.0\r\nWARC-Truncated: disconnect\r\n");
+	buf_put_str(&body, rest);
+	const char *read = read_bytes_of(&d, buf_str(&body));
+	assert_null(strstr(read, "ends before its end"));
+	assert_non_null(strstr(read, " 8 9 "));
 	buf_free(&b);
 	buf_free(&body);
 	buf_free(&packed);

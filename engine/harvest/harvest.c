@@ -87,6 +87,7 @@ harvest_tell_ended(struct harvest *h)
 	loop_timer_stop(home, &h->roll_timer);
 	loop_timer_stop(home, &h->stop_timer);
 	loop_timer_stop(home, &h->delivery.timer);
+	loop_timer_stop(home, &h->look_timer);
 	if (h->driver != NULL)
 		driver_rest(h->driver);
 	fill_view(h, &v);
@@ -108,6 +109,8 @@ last_state_set(struct store_job *j)
 
 	if (h->why.err == OK) {
 		harvest_tell_ended(h);
+		h->told = true;
+		harvest_look_at_aim(h);
 		return;
 	}
 	log_error("harvest.store", "harvest=%s why=%s", log_quoted(h->id),
@@ -155,8 +158,12 @@ harvest_settled(struct harvest *h)
 	loop_timer_stop(h->all->options.home, &h->stop_timer);
 	loop_timer_stop(h->all->options.home, &h->roll_timer);
 	if (h->end == STORE_HARVEST_GOES_ON && h->aim == AIM_RUN) {
-		harvest_set_roll_timer(h);
-		driver_go_on(h->driver);
+		if (harvest_must_wait(h)) {
+			harvest_hold_back(h);
+		} else {
+			harvest_set_roll_timer(h);
+			driver_go_on(h->driver);
+		}
 	}
 	if (h->aim == AIM_PAUSE)
 		harvest_deliver_now(h);
@@ -171,7 +178,7 @@ driver_moved(void *arg)
 {
 	struct harvest *h = arg;
 
-	if (harvest_should_roll(h))
+	if (harvest_should_roll(h) || harvest_must_wait(h))
 		driver_hold(h->driver);
 }
 
@@ -186,60 +193,6 @@ driver_quiet(void *arg)
 	/* Its crawl was cancelled: there is nothing to go on with. */
 	h->stops_by_crawl = row == NULL || crawl_row_is_over(row);
 	harvest_settle(h);
-}
-
-static void
-roll_over(struct timer *t)
-{
-	struct harvest *h = CONTAINER(t, struct harvest, roll_timer);
-
-	driver_hold(h->driver);
-}
-
-static void
-cut_calls(struct timer *t)
-{
-	struct harvest *h = CONTAINER(t, struct harvest, stop_timer);
-
-	driver_cut(h->driver);
-}
-
-static void
-aim_at(struct harvest *h, enum harvest_aim aim)
-{
-	if (h->over || h->aim == aim)
-		return;
-	h->aim = aim;
-	if (h->end != STORE_HARVEST_GOES_ON) {
-		if (aim == AIM_PAUSE && !h->settling.under_way)
-			harvest_deliver_now(h);
-		return;
-	}
-	/* It begins, and will look. */
-	if (!h->started)
-		return;
-	h->stop_timer.fire = cut_calls;
-	loop_timer_set(h->all->options.home, &h->stop_timer, mono_add_ms(
-	    clock_mono(), HARVEST_STOP_MS));
-	driver_hold(h->driver);
-}
-
-void
-harvest_pause(struct harvests *all, struct str id)
-{
-	struct harvest *h = harvest_find(all, id);
-
-	if (h != NULL && h->aim != AIM_STOP)
-		aim_at(h, AIM_PAUSE);
-}
-
-void
-harvest_stop(struct harvests *all, struct str id)
-{
-	struct harvest *h = harvest_find(all, id);
-
-	if (h != NULL)
-		aim_at(h, AIM_STOP);
 }
 
 enum err
@@ -267,7 +220,6 @@ harvest_run(struct harvest *h)
 	CHECK(row != NULL);
 	h->started = true;
 	h->bytes_before = row->view.counts.warc_bytes;
-	h->roll_timer.fire = roll_over;
 	harvest_set_roll_timer(h);
 	if (h->aim != AIM_RUN)
 		driver_hold(h->driver);
@@ -297,6 +249,21 @@ harvest_look(struct harvests *all, struct str id, struct harvest_view *v)
 }
 
 bool
+harvest_next_view(struct harvests *all, size_t *at, struct harvest_view *v)
+{
+	size_t i = 0;
+
+	LIST_EACH(h, &all->all, struct harvest, node) {
+		if (i++ < *at)
+			continue;
+		++*at;
+		fill_view(h, v);
+		return true;
+	}
+	return false;
+}
+
+bool
 harvest_next_note(struct harvests *all, struct str id, size_t *at,
     struct harvest_note *out)
 {
@@ -321,6 +288,8 @@ harvests_open(const struct harvests_options *o, struct harvests **out,
 
 	all->options = *o;
 	list_init(&all->all);
+	list_init(&all->path_queues);
+	list_init(&all->path_jobs);
 	all->pool = pool_new(1);
 	all->spool_pool = pool_new(1);
 	enum err e = credential_key(o->conf, o->data_dir, &all->key, w);
@@ -338,6 +307,8 @@ free_harvest(struct harvest **hp)
 	struct harvest *h = *hp;
 
 	list_take(&h->node);
+	path_job_leave(&h->look);
+	path_job_leave(&h->delivery.job);
 	driver_close(&h->driver);
 	order_text_free(&h->text);
 	totals_free(&h->totals);
@@ -379,6 +350,11 @@ harvests_free(struct harvests **ap)
 		return;
 	pool_free(&all->pool);
 	pool_free(&all->spool_pool);
+	/* The process ends; a thread that hangs has its harvests in use. */
+	if (!harvests_free_paths(all)) {
+		*ap = NULL;
+		return;
+	}
 	while (!list_empty(&all->all)) {
 		struct harvest *h = LIST_ITEM(all->all.next, struct harvest,
 		    node);

@@ -22,6 +22,7 @@
 
 #include "base/conf.h"
 #include "engine/store/store_harvest.h"
+#include "os/shared_dir.h"
 
 #define HARVEST_TRIES_MAX 3u
 /* A request in hand has so long when its harvest ends early. */
@@ -56,14 +57,19 @@ struct harvests_options {
 	const char *data_dir;        /* absolute */
 	/* It is over, or paused; its view is valid during the call. */
 	void (*ended)(void *arg, const struct harvest_view *);
-	/* The rest may be NULL.  It runs, or files are in their places and the
-	 * state is, too: the store says so. */
+	/* The rest may be NULL.  It runs or is stopping, or files are in their
+	 * places and the state is, too: the store says so. */
 	void (*changed)(void *arg, struct str id);
+	/* It had paused, and goes on or is to stop: ended() comes once more. */
+	void (*resumed)(void *arg, struct str id);
 	/*
-	 * On the pool's thread: may files go to this directory?  Asked before
-	 * anything is made there.  INPUT and DENIED: path_forbidden.
+	 * On the pool's thread: may files go to this directory?  Asked each
+	 * time before it is used.  INPUT and DENIED: path_forbidden.
 	 */
 	enum err (*admit)(void *arg, struct str path, struct why *);
+	/* Below which root this directory lies; a path of NULL: of none.
+	 * NULL: there are no roots. */
+	struct shared_root (*root_of)(void *arg, struct str path);
 	/*
 	 * On the pool's thread, when the row is committed and no work has
 	 * begun.  EXISTS: another daemon has this harvest; the row goes, the
@@ -72,6 +78,9 @@ struct harvests_options {
 	 */
 	enum err (*claim)(void *arg, struct str id, struct str path,
 	    struct why *);
+	/* Bytes of files that wait for their places, of all harvests; then
+	 * those that cannot bring theirs away make no calls.  0: any. */
+	uint64_t staged_bytes_max;
 	void *arg;
 };
 /* Errors: those of reading secrets.key_file. */
@@ -111,14 +120,17 @@ MUST_USE enum err harvest_continue(struct harvests *, struct str id,
 /* Those that can be taken up, the oldest first.  Before engine_start(). */
 MUST_USE enum err harvests_unfinished(struct harvests *, struct arena *,
     struct store_harvest **, size_t *n, struct why *);
-void harvest_resume(struct harvests *, struct str id);
 
 /*
- * Both finish the request in hand, for HARVEST_STOP_MS, and what is archived is
- * brought to its place.  A paused harvest can be taken up again; a stopped one
- * is a success.  ended() follows; again is no error.
+ * What a harvest is to come to, by id: in any state, and again is no error; one
+ * that is unknown or over is left alone.  Pause and stop finish the request in
+ * hand, for HARVEST_STOP_MS, and what is archived is brought to its place;
+ * ended() follows.  A paused harvest goes on by resume, or with the next
+ * process; a stopped one is a success.  A stop is kept in the store, so that a
+ * crash does not undo it, and nothing takes it back.
  */
 void harvest_pause(struct harvests *, struct str id);
+void harvest_resume(struct harvests *, struct str id);
 void harvest_stop(struct harvests *, struct str id);
 
 /* Free the memory of one that ended() was told of; not from within ended(). */
@@ -126,6 +138,9 @@ void harvest_forget(struct harvests *, struct str id);
 
 /* False: no such harvest is under way. */
 bool harvest_look(struct harvests *, struct str id, struct harvest_view *);
+
+/* All that are in memory; `*at` begins with 0.  False: no more. */
+bool harvest_next_view(struct harvests *, size_t *at, struct harvest_view *);
 
 /* Its notes, in order: for a summary.  After ended() too. */
 struct harvest_note {

@@ -6,12 +6,16 @@
  *     row ─► order ─► crawl continues │ path, state.json ─► replayed ─► runs
  *
  * A row without a crawl is that of a crash in between: its crawl begins then.
+ *
+ * A directory that is away, full or hangs refuses no harvest.  One that goes on
+ * where earlier harvests were waits until state.json can be read; others run.
  */
 #include "engine/catalog/crawl_registry.h"
 #include "engine/harvest/harvest_own.h"
 #include "engine/harvest/state_file.h"
+#include "engine/store/store_outbox.h"
 #include "os/clock.h"
-#include "os/tree.h"
+#include "os/log.h"
 
 /* Budgets take the place of delays, but not for calls as a crawl. */
 #define POLICY "{\"rate_limit\":0,\"robots\":\"ignore\"}"
@@ -63,6 +67,20 @@ code_of_path(enum err e)
 	    "path_forbidden" : "root_unavailable";
 }
 
+static void start_look(struct harvest *);
+static void wait_for_path(struct harvest *);
+
+/* Whether it goes on where an earlier harvest was, by state.json.  A stream
+ * would miss what comes meanwhile. */
+static bool
+needs_state(const struct harvest *h)
+{
+	yyjson_val *v = yyjson_obj_get(h->text.order.options, "incremental");
+
+	return h->text.connector->kind == CONNECTOR_BATCH &&
+	    !(yyjson_is_bool(v) && !yyjson_get_bool(v));
+}
+
 /* ---- Running -------------------------------------------------------- */
 
 /* The row is there, and the harvest cannot go on: it has failed. */
@@ -76,17 +94,33 @@ fail_to_run(struct harvest *h, const char *code, const struct why *w)
 }
 
 static void
-running_noted(struct store_job *j)
+open_and_run(struct harvest *h)
 {
-	struct harvest *h = CONTAINER(j, struct harvest, store);
 	struct why w = WHY_INIT;
 
-	h->shown = STORE_HARVEST_RUNNING;
-	harvest_tell_changed(h);
 	if (harvest_open_driver(h, &h->driver, &w) == OK)
 		harvest_run(h);
 	else
 		fail_to_run(h, "unknown_error", &w);
+}
+
+static void
+running_noted(struct store_job *j)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, store);
+
+	h->shown = STORE_HARVEST_RUNNING;
+	harvest_tell_changed(h);
+	if (!h->started) {
+		open_and_run(h);
+		return;
+	}
+	/* It has paused.  What it was asked for meanwhile holds it. */
+	if (h->aim == AIM_RUN && !h->settling.under_way) {
+		harvest_set_roll_timer(h);
+		driver_go_on(h->driver);
+	}
+	harvest_deliver(h);
 }
 
 /* Whether it was written does not matter: it is, with what comes next. */
@@ -100,6 +134,12 @@ note_running(struct store_job *j, struct store *st)
 	    clock_wall(), &h->why);
 }
 
+void
+harvest_note_running(struct harvest *h)
+{
+	harvest_store(h, &h->store, note_running, running_noted);
+}
+
 static void
 launched(struct launch *l)
 {
@@ -111,7 +151,7 @@ launched(struct launch *l)
 		return;
 	}
 	h->crawl = l->crawl;
-	harvest_store(h, &h->store, note_running, running_noted);
+	harvest_note_running(h);
 }
 
 /* Of a declared platform, what exports must know about its answers. */
@@ -162,10 +202,12 @@ dropped(struct store_job *j)
 	struct why w = WHY_INIT;
 
 	(void)!why(&w, ERR_EXISTS, "another daemon has the harvest");
-	if (h->continued)
+	if (h->continued) {
+		h->over = true;
 		harvest_tell_ended(h);
-	else
+	} else {
 		answer(h, "claimed", &w);
+	}
 }
 
 static void
@@ -176,38 +218,77 @@ drop_row(struct store_job *j, struct store *st)
 	(void)!store_harvest_drop(st, h->id, NULL);
 }
 
+/* The row is committed, and nothing is known that speaks against it. */
 static void
-claimed(struct mail *m)
+go_to_work(struct harvest *h)
 {
-	struct harvest *h = CONTAINER(CONTAINER(m, struct job, mail),
-	    struct harvest, job);
+	if (!h->state_known && needs_state(h) && h->aim != AIM_STOP) {
+		wait_for_path(h);
+		return;
+	}
+	h->waits_for_path = false;
+	h->text.order.state = h->state;
+	h->text.order.state_n = h->state_n;
+	if (h->crawl == UINT32_MAX)
+		launch_crawl(h);
+	else if (h->aim == AIM_STOP)
+		/* It makes no call any more, and does not say that it runs. */
+		open_and_run(h);
+	else
+		harvest_note_running(h);
+}
 
+/* A directory that cannot be written to has no claim, and need not have one:
+ * it only tells several daemons apart whose broker gave both the message. */
+static void
+judge_claim(struct harvest *h, const struct path_job *p)
+{
+	h->why = p->why;
 	if (h->why.err == ERR_EXISTS) {
 		harvest_store(h, &h->store, drop_row, dropped);
 		return;
 	}
 	answer(h, "", &WHY_INIT);
-	if (h->why.err == OK)
-		launch_crawl(h);
+	if (h->why.err == OK || path_error_waits(p))
+		go_to_work(h);
 	else
 		fail_to_run(h, code_of_path(h->why.err), &h->why);
 }
 
 static void
-run_claim(struct job *j)
+claimed(struct path_job *p)
 {
-	struct harvest *h = CONTAINER(j, struct harvest, job);
-	const struct harvests_options *o = &h->all->options;
+	struct harvest *h = p->h;
 
-	h->why = WHY_INIT;
+	h->look = NULL;
+	judge_claim(h, p);
+	path_job_free(&p);
+}
+
+static void
+claim_is_late(struct path_job *p)
+{
+	struct harvest *h = p->h;
+
+	path_job_leave(&h->look);
+	answer(h, "", &WHY_INIT);
+	go_to_work(h);
+}
+
+static void
+run_claim(struct path_job *p)
+{
+	const struct harvests_options *o = &p->all->options;
+
 	if (o->claim != NULL)
-		(void)!o->claim(o->arg, h->id, h->path, &h->why);
+		(void)!o->claim(o->arg, p->id, p->path, &p->why);
 }
 
 static void
 claim_it(struct harvest *h)
 {
-	harvest_work(h, &h->job, run_claim, claimed);
+	h->look = path_job_new(h);
+	path_job_start(h->look, run_claim, claimed, claim_is_late);
 }
 
 static void
@@ -245,7 +326,7 @@ add_row(struct store_job *j, struct store *st)
 	(void)!store_end(st, e, &h->why);
 }
 
-/* Its place is away, or its state is damaged: it stays as it is. */
+/* Its place is forbidden now, or its state is damaged: it stays as it is. */
 static void
 leave_for_later(struct harvest *h)
 {
@@ -256,46 +337,149 @@ leave_for_later(struct harvest *h)
 }
 
 static void
-prepared(struct mail *m)
+put_row(struct harvest *h)
 {
-	struct harvest *h = CONTAINER(CONTAINER(m, struct job, mail),
-	    struct harvest, job);
+	h->row = (struct store_harvest){ .id = h->request->id,
+	    .type = h->type, .path = h->path, .message = h->text.message };
+	harvest_store(h, &h->store, add_row, row_added);
+}
 
-	h->text.order.state = h->state;
-	h->text.order.state_n = h->state_n;
-	if (h->continued && h->why.err != OK) {
-		leave_for_later(h);
-	} else if (h->why.err != OK) {
-		answer(h, code_of_path(h->why.err), &h->why);
-	} else if (!h->continued) {
-		h->row = (struct store_harvest){ .id = h->request->id,
-		    .type = h->type, .path = h->path,
-		    .message = h->text.message };
-		harvest_store(h, &h->store, add_row, row_added);
-	} else if (h->crawl == UINT32_MAX) {
+/* What is known of the directory is all that will be, for now. */
+static void
+go_on_beginning(struct harvest *h)
+{
+	if (h->request != NULL)
+		put_row(h);
+	else if (h->crawl == UINT32_MAX && !h->waits_for_path)
 		claim_it(h);
-	} else {
-		harvest_store(h, &h->store, note_running, running_noted);
-	}
+	else
+		go_to_work(h);
 }
 
 static void
-prepare(struct job *j)
+take_look(struct harvest *h, const struct path_job *p)
 {
-	struct harvest *h = CONTAINER(j, struct harvest, job);
-	const struct harvests_options *o = &h->all->options;
+	h->state_known = p->state_known;
+	h->state = ARENA_ARRAY(&h->arena, struct connector_state, p->state_n);
+	h->state_n = p->state_n;
+	for (size_t i = 0; i < p->state_n; i++)
+		h->state[i] = (struct connector_state){
+			arena_copy(&h->arena, p->state[i].key),
+			arena_copy(&h->arena, p->state[i].value) };
+}
 
+static void
+looked(struct path_job *p)
+{
+	struct harvest *h = p->h;
+	bool waits = path_error_waits(p);
+
+	h->look = NULL;
+	h->why = p->why;
+	take_look(h, p);
+	path_job_free(&p);
+	if (h->why.err == OK || waits)
+		go_on_beginning(h);
+	else if (h->request != NULL)
+		answer(h, code_of_path(h->why.err), &h->why);
+	else
+		leave_for_later(h);
+}
+
+/* When it comes back the directory can be looked at again. */
+static void
+late_look_came(struct path_job *p)
+{
+	struct harvest *h = p->h;
+
+	h->look = NULL;
+	path_job_free(&p);
+	if (h->waits_for_path)
+		start_look(h);
+}
+
+static void
+look_is_late(struct path_job *p)
+{
+	struct harvest *h = p->h;
+
+	if (p->root.path == NULL)
+		return;
+	p->done = late_look_came;
 	h->why = WHY_INIT;
-	enum err e = o->admit == NULL ? OK :
-	    o->admit(o->arg, h->path, &h->why);
-	if (e == OK)
-		e = tree_make_dir(h->path.p, &h->why);
-	if (e == OK)
-		e = state_file_read(h->path.p, &h->arena, &h->state,
-		    &h->state_n, &h->why);
-	if (e == OK && h->continued)
-		(void)!spools_read(h->dir, &h->arena, &h->spools,
-		    &h->spools_n, &h->why);
+	(void)!why(&h->why, ERR_TIMEOUT, "the directory %.*s has not answered "
+	    "for %d s", STR_FMT(h->path), HARVEST_PATH_MS / 1000);
+	go_on_beginning(h);
+}
+
+/* A directory that can only be read has its state as well. */
+static void
+run_look(struct path_job *p)
+{
+	struct why reading = WHY_INIT;
+	struct shared_dir dir;
+
+	enum err e = path_job_open(p, SHARED_DIR_MAKE, &dir, &p->why);
+	if (e != OK && path_error_waits(p)) {
+		e = path_job_open(p, SHARED_DIR_LOOK, &dir, &reading);
+		p->state_known = e == ERR_ABSENT;
+	}
+	if (e == OK) {
+		e = state_file_read(&dir, &p->arena, &p->state, &p->state_n,
+		    p->why.err == OK ? &p->why : &reading);
+		p->state_known = e == OK;
+	}
+	shared_dir_close(&dir);
+}
+
+static void
+start_look(struct harvest *h)
+{
+	h->look = path_job_new(h);
+	path_job_start(h->look, run_look, looked, look_is_late);
+}
+
+/* ---- Waiting for the directory --------------------------------------- */
+
+static void
+look_again(struct timer *t)
+{
+	start_look(CONTAINER(t, struct harvest, look_timer));
+}
+
+static void
+wait_for_path(struct harvest *h)
+{
+	struct delivery *d = &h->delivery;
+
+	if (h->aim == AIM_PAUSE) {
+		leave_for_later(h);
+		return;
+	}
+	if (!h->waits_for_path)
+		log_warn("harvest.waits", "harvest=%s why=%s", log_quoted(
+		    h->id), log_why(&h->why));
+	h->waits_for_path = true;
+	d->failing = true;
+	d->why = h->why;
+	/* One that is late comes back by itself. */
+	if (h->look != NULL)
+		return;
+	h->look_pause_ms = MIN(MAX(h->look_pause_ms * 2, HARVEST_RETRY_MS),
+	    HARVEST_RETRY_MS_MAX);
+	h->look_timer.fire = look_again;
+	loop_timer_set(h->all->options.home, &h->look_timer, mono_add_ms(
+	    clock_mono(), h->look_pause_ms));
+}
+
+void
+harvest_stop_waiting(struct harvest *h)
+{
+	if (!h->waits_for_path)
+		return;
+	loop_timer_stop(h->all->options.home, &h->look_timer);
+	path_job_leave(&h->look);
+	go_to_work(h);
 }
 
 /* The connector has the last word about an order. */
@@ -336,7 +520,7 @@ harvest_begin(struct harvests *all, struct harvest_request *r)
 	}
 	h->type = str_of(h->text.connector->type);
 	h->path = arena_copy(&h->arena, r->path);
-	harvest_work(h, &h->job, prepare, prepared);
+	start_look(h);
 }
 
 /* ---- One of an earlier process -------------------------------------- */
@@ -369,6 +553,8 @@ read_row(struct harvest *h, struct str id, struct why *w)
 		    &h->text, w);
 	if (e == OK && row->totals.n > 0)
 		e = totals_read(&h->totals, row->totals, w);
+	if (e == OK)
+		e = store_stop_find(st, id, clock_wall(), &h->is_stopped, w);
 	return e == OK ? store_harvest_warcs(st, id, &h->arena, &h->warcs,
 	    &h->warcs_n, w) : e;
 }
@@ -403,6 +589,7 @@ take_row(struct harvest *h)
 	buf_put_str(&h->saved, row->saved);
 	harvest_take_state(h);
 	h->delivery.merged = row->merged;
+	h->aim = h->is_stopped ? AIM_STOP : AIM_RUN;
 }
 
 enum err
@@ -422,19 +609,39 @@ harvest_continue(struct harvests *all, struct str id, struct why *w)
 }
 
 void
-harvest_resume(struct harvests *all, struct str id)
+harvest_note_resumed(struct harvest *h)
 {
-	struct harvest *h = harvest_find(all, id);
+	totals_note(&h->totals, TOTALS_WARNING, STR("harvest_resumed"),
+	    STR("the harvest was interrupted, and goes on where it was"),
+	    STR_NONE);
+}
 
-	CHECK(h != NULL && h->continued);
+static void
+spools_are_read(struct mail *m)
+{
+	start_look(CONTAINER(CONTAINER(m, struct job, mail), struct harvest,
+	    job));
+}
+
+static void
+read_spools(struct job *j)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, job);
+
+	(void)!spools_read(h->dir, &h->arena, &h->spools, &h->spools_n, NULL);
+}
+
+void
+harvest_take_up(struct harvest *h)
+{
+	h->taken_up = true;
 	/* Its run has ended; only files may be left. */
 	if (h->end != STORE_HARVEST_GOES_ON) {
 		h->shown = STORE_HARVEST_RUNNING;
 		harvest_deliver(h);
 		return;
 	}
-	totals_note(&h->totals, TOTALS_WARNING, STR("harvest_resumed"),
-	    STR("the harvest was interrupted, and goes on where it was"),
-	    STR_NONE);
-	harvest_work(h, &h->job, prepare, prepared);
+	if (h->aim != AIM_STOP)
+		harvest_note_resumed(h);
+	harvest_work(h, &h->job, read_spools, spools_are_read);
 }

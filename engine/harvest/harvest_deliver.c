@@ -5,7 +5,8 @@
  *     file ─► its hour directory ─► noted ─► the next file ... ─► state.json
  *
  * What fails is tried again, after 1, 2, 4 ... 60 s; the harvest goes on
- * meanwhile.
+ * meanwhile, and files may settle.  What takes very long is as what fails, but
+ * is not begun again.
  */
 #include "engine/harvest/harvest_own.h"
 #include "engine/harvest/place.h"
@@ -14,15 +15,10 @@
 #include "os/log.h"
 
 static void
-go_on_with(struct delivery *d)
+go_on_with(struct harvest *h)
 {
-	struct harvest *h = CONTAINER(d, struct harvest, delivery);
-
-	d->under_way = false;
-	if (h->settling.wanted)
-		harvest_settle(h);
-	else
-		harvest_deliver(h);
+	h->delivery.under_way = false;
+	harvest_deliver(h);
 }
 
 static void
@@ -34,32 +30,77 @@ try_again(struct timer *t)
 	harvest_deliver(CONTAINER(d, struct harvest, delivery));
 }
 
-/* False: what was tried has failed, and is tried again later. */
-static bool
-succeeded(struct delivery *d)
+static void
+start_pause(struct harvest *h)
 {
-	struct harvest *h = CONTAINER(d, struct harvest, delivery);
+	struct delivery *d = &h->delivery;
 
-	d->failing = d->why.err != OK;
-	if (!d->failing) {
-		d->pause_ms = 0;
-		return true;
-	}
 	d->pause_ms = MIN(MAX(d->pause_ms * 2, HARVEST_RETRY_MS),
 	    HARVEST_RETRY_MS_MAX);
-	log_error("harvest.place", "harvest=%s why=%s", log_quoted(h->id),
-	    log_why(&d->why));
 	d->under_way = false;
 	d->waits = true;
 	d->timer.fire = try_again;
 	loop_timer_set(h->all->options.home, &d->timer, mono_add_ms(
 	    clock_mono(), d->pause_ms));
-	if (h->settling.wanted)
-		harvest_settle(h);
+}
+
+/* False: what was tried has failed, and is tried again later. */
+static bool
+succeeded(struct harvest *h, const struct why *w)
+{
+	struct delivery *d = &h->delivery;
+
+	d->why = *w;
+	d->failing = w->err != OK;
+	if (!d->failing) {
+		d->pause_ms = 0;
+		return true;
+	}
+	log_error("harvest.place", "harvest=%s why=%s", log_quoted(h->id),
+	    log_why(&d->why));
+	start_pause(h);
 	/* Another process goes on with it. */
-	else if (h->aim == AIM_PAUSE)
+	if (h->aim == AIM_PAUSE)
 		harvest_delivered(h);
 	return false;
+}
+
+bool
+harvest_delivery_hangs(const struct harvest *h)
+{
+	return h->delivery.failing;
+}
+
+/* ---- Jobs in the directory ------------------------------------------ */
+
+static void
+take_long(struct path_job *p)
+{
+	struct harvest *h = p->h;
+	struct delivery *d = &h->delivery;
+
+	d->why = WHY_INIT;
+	(void)!why(&d->why, ERR_TIMEOUT, "the directory %.*s has not answered "
+	    "for %d s", STR_FMT(h->path), HARVEST_PATH_MS / 1000);
+	d->failing = true;
+	log_error("harvest.place", "harvest=%s why=%s", log_quoted(h->id),
+	    log_why(&d->why));
+	if (h->aim == AIM_PAUSE)
+		harvest_delivered(h);
+}
+
+static struct path_job *
+new_job(struct harvest *h)
+{
+	h->delivery.under_way = true;
+	h->delivery.job = path_job_new(h);
+	return h->delivery.job;
+}
+
+static void
+drop_job(struct harvest *h)
+{
+	path_job_free(&h->delivery.job);
 }
 
 /* ---- Files ---------------------------------------------------------- */
@@ -69,47 +110,77 @@ placing_noted(struct store_job *j)
 {
 	struct delivery *d = CONTAINER(j, struct delivery, store);
 	struct harvest *h = CONTAINER(d, struct harvest, delivery);
+	const struct why w = d->why;
 
-	if (!succeeded(d))
+	if (w.err == OK)
+		for (size_t i = 0; i < h->warcs_n; i++)
+			if (str_eq(h->warcs[i].name, d->job->file.name))
+				h->warcs[i].placed = true;
+	drop_job(h);
+	if (!succeeded(h, &w))
 		return;
-	for (size_t i = 0; i < h->warcs_n; i++)
-		if (str_eq(h->warcs[i].name, d->file.name))
-			h->warcs[i].placed = true;
-	go_on_with(d);
+	go_on_with(h);
+	harvests_look_for_room(h->all);
 }
 
 static void
 note_placing(struct store_job *j, struct store *st)
 {
 	struct delivery *d = CONTAINER(j, struct delivery, store);
-	struct harvest *h = CONTAINER(d, struct harvest, delivery);
 
 	d->why = WHY_INIT;
-	(void)!store_harvest_placed(st, h->id, d->file.name, &d->why);
+	(void)!store_harvest_placed(st, d->job->id, d->job->file.name,
+	    &d->why);
 }
 
 static void
-file_placed(struct mail *m)
+file_placed(struct path_job *p)
 {
-	struct delivery *d = CONTAINER(CONTAINER(m, struct job, mail),
-	    struct delivery, job);
+	struct harvest *h = p->h;
+	const struct why w = p->why;
 
-	if (succeeded(d))
-		harvest_store(CONTAINER(d, struct harvest, delivery),
-		    &d->store, note_placing, placing_noted);
+	if (succeeded(h, &w))
+		harvest_store(h, &h->delivery.store, note_placing,
+		    placing_noted);
+	else
+		drop_job(h);
 }
 
 static void
-run_place(struct job *j)
+run_place(struct path_job *p)
 {
-	struct delivery *d = CONTAINER(j, struct delivery, job);
-	struct harvest *h = CONTAINER(d, struct harvest, delivery);
+	struct shared_dir to;
 
-	d->why = WHY_INIT;
-	(void)!place_file(h->dir, h->path.p, &d->file, &d->why);
+	if (path_job_open(p, SHARED_DIR_MAKE, &to, &p->why) == OK)
+		(void)!place_file(p->dir, &to, p->path.p, &p->file, &p->why);
+	shared_dir_close(&to);
+}
+
+static void
+place_one(struct harvest *h, const struct store_harvest_warc *f)
+{
+	struct path_job *p = new_job(h);
+
+	p->file = *f;
+	p->file.name = arena_copy(&p->arena, f->name);
+	p->file.sha1 = arena_copy(&p->arena, f->sha1);
+	p->file.warc_id = arena_copy(&p->arena, f->warc_id);
+	path_job_start(p, run_place, file_placed, take_long);
 }
 
 /* ---- State ---------------------------------------------------------- */
+
+static struct connector_state *
+copy_state(struct arena *a, const struct connector_state *from, size_t n)
+{
+	struct connector_state *to = ARENA_ARRAY(a, struct connector_state,
+	    n);
+
+	for (size_t i = 0; i < n; i++)
+		to[i] = (struct connector_state){ arena_copy(a, from[i].key),
+			arena_copy(a, from[i].value) };
+	return to;
+}
 
 void
 harvest_take_state(struct harvest *h)
@@ -117,7 +188,6 @@ harvest_take_state(struct harvest *h)
 	struct delivery *d = &h->delivery;
 	const struct totals_pairs *all = &h->totals.state;
 
-	CHECK(!d->under_way);
 	arena_reset(&d->arena);
 	d->ready = ARENA_ARRAY(&d->arena, struct connector_state, all->n);
 	d->ready_n = all->n;
@@ -125,6 +195,7 @@ harvest_take_state(struct harvest *h)
 		d->ready[i] = (struct connector_state){
 			arena_copy(&d->arena, all->list[i].key),
 			arena_copy(&d->arena, all->list[i].value) };
+	d->ready_number++;
 	d->merged = false;
 }
 
@@ -132,12 +203,16 @@ static void
 merging_noted(struct store_job *j)
 {
 	struct delivery *d = CONTAINER(j, struct delivery, store);
+	struct harvest *h = CONTAINER(d, struct harvest, delivery);
+	const struct why w = d->why;
 
-	if (!succeeded(d))
+	if (!succeeded(h, &w))
 		return;
-	d->merged = true;
-	harvest_tell_changed(CONTAINER(d, struct harvest, delivery));
-	go_on_with(d);
+	d->merged = d->merging_number == d->ready_number;
+	if (d->merged)
+		harvest_tell_changed(h);
+	go_on_with(h);
+	harvests_look_for_room(h->all);
 }
 
 static void
@@ -150,27 +225,47 @@ note_merging(struct store_job *j, struct store *st)
 	(void)!store_harvest_merged(st, h->id, &d->why);
 }
 
+/* Where more has settled, or is about to, the store must not know the newer
+ * state to be merged. */
 static void
-state_merged(struct mail *m)
+state_merged(struct path_job *p)
 {
-	struct delivery *d = CONTAINER(CONTAINER(m, struct job, mail),
-	    struct delivery, job);
+	struct harvest *h = p->h;
+	struct delivery *d = &h->delivery;
+	const struct why w = p->why;
 
-	if (succeeded(d))
-		harvest_store(CONTAINER(d, struct harvest, delivery),
-		    &d->store, note_merging, merging_noted);
+	drop_job(h);
+	if (!succeeded(h, &w))
+		return;
+	if (h->settling.under_way || d->merging_number != d->ready_number)
+		go_on_with(h);
+	else
+		harvest_store(h, &d->store, note_merging, merging_noted);
 }
 
 static void
-run_merge(struct job *j)
+run_merge(struct path_job *p)
 {
-	struct delivery *d = CONTAINER(j, struct delivery, job);
-	struct harvest *h = CONTAINER(d, struct harvest, delivery);
+	struct shared_dir to = SHARED_DIR_INIT;
 
-	d->why = WHY_INIT;
-	if (d->ready_n > 0)
-		(void)!state_file_merge(h->path.p, d->ready, d->ready_n,
-		    h->text.connector->state_is_number, &d->why);
+	if (p->state_n > 0 &&
+	    path_job_open(p, SHARED_DIR_MAKE, &to, &p->why) == OK)
+		(void)!state_file_merge(&to, p->state, p->state_n,
+		    p->state_is_number, &p->why);
+	shared_dir_close(&to);
+}
+
+static void
+merge_state(struct harvest *h)
+{
+	struct delivery *d = &h->delivery;
+	struct path_job *p = new_job(h);
+
+	p->state = copy_state(&p->arena, d->ready, d->ready_n);
+	p->state_n = d->ready_n;
+	p->state_is_number = h->text.connector->state_is_number;
+	d->merging_number = d->ready_number;
+	path_job_start(p, run_merge, state_merged, take_long);
 }
 
 /* ---- What is next --------------------------------------------------- */
@@ -182,28 +277,27 @@ harvest_deliver_now(struct harvest *h)
 
 	d->waits = false;
 	loop_timer_stop(h->all->options.home, &d->timer);
-	harvest_deliver(h);
+	/* It does not come back: another process goes on with it. */
+	if (d->under_way && d->failing && h->aim == AIM_PAUSE)
+		harvest_delivered(h);
+	else
+		harvest_deliver(h);
 }
 
 void
 harvest_deliver(struct harvest *h)
 {
 	struct delivery *d = &h->delivery;
-
 	size_t at = 0;
 
-	if (d->under_way || d->waits || h->settling.under_way)
+	if (d->under_way || d->waits || h->settling.under_way || h->over)
 		return;
 	while (at < h->warcs_n && h->warcs[at].placed)
 		at++;
-	if (at < h->warcs_n) {
-		d->under_way = true;
-		d->file = h->warcs[at];
-		harvest_work(h, &d->job, run_place, file_placed);
-	} else if (!d->merged) {
-		d->under_way = true;
-		harvest_work(h, &d->job, run_merge, state_merged);
-	} else {
+	if (at < h->warcs_n)
+		place_one(h, &h->warcs[at]);
+	else if (!d->merged)
+		merge_state(h);
+	else
 		harvest_delivered(h);
-	}
 }

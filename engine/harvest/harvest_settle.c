@@ -27,18 +27,33 @@ crawl_bytes(const struct harvest *h)
 	return row == NULL ? 0 : row->view.counts.warc_bytes;
 }
 
+uint64_t
+harvest_open_bytes(const struct harvest *h)
+{
+	return crawl_bytes(h) - h->bytes_before;
+}
+
 bool
 harvest_should_roll(const struct harvest *h)
 {
 	uint64_t most = conf_size(h->all->options.conf,
 	    CONF_WARC_ROLLOVER_BYTES);
 
-	return crawl_bytes(h) - h->bytes_before >= most - most / ROLL_MARGIN;
+	return harvest_open_bytes(h) >= most - most / ROLL_MARGIN;
+}
+
+static void
+roll_over(struct timer *t)
+{
+	struct harvest *h = CONTAINER(t, struct harvest, roll_timer);
+
+	driver_hold(h->driver);
 }
 
 void
 harvest_set_roll_timer(struct harvest *h)
 {
+	h->roll_timer.fire = roll_over;
 	loop_timer_set(h->all->options.home, &h->roll_timer, mono_add_ms(
 	    clock_mono(), conf_ms(h->all->options.conf,
 	    CONF_WARC_ROLLOVER_S)));
@@ -68,9 +83,13 @@ row_written(struct store_job *j)
 		    clock_mono(), HARVEST_RETRY_MS));
 		return;
 	}
+	const struct store_harvest_warc *before = h->warcs;
 	h->warcs = ARENA_ARRAY(&h->arena, struct store_harvest_warc,
 	    s->warcs_n);
 	memcpy(h->warcs, s->warcs, s->warcs_n * sizeof(*h->warcs));
+	/* A file may have come to its place meanwhile. */
+	for (size_t i = 0; i < h->warcs_n; i++)
+		h->warcs[i].placed = before[i].placed;
 	for (size_t i = h->warcs_n; i < s->warcs_n; i++) {
 		h->warcs[i].name = arena_copy(&h->arena, s->warcs[i].name);
 		h->warcs[i].sha1 = arena_copy(&h->arena, s->warcs[i].sha1);
@@ -212,9 +231,6 @@ harvest_settle(struct harvest *h)
 	struct settling *s = &h->settling;
 
 	if (s->under_way)
-		return;
-	s->wanted = h->delivery.under_way;
-	if (s->wanted)
 		return;
 	s->under_way = true;
 	buf_clear(&s->saved);

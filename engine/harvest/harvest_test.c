@@ -11,6 +11,7 @@
 #include "engine/archive/check.h"
 #include "engine/control/engine_testing.h"
 #include "engine/harvest/state_file.h"
+#include "engine/store/store_outbox.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/tree.h"
@@ -27,10 +28,12 @@ static atomic_uint slow_ms;
 
 static struct harvest_view last;     /* at the end */
 static bool ended;
+static unsigned resumptions;
 static struct str id;                /* of the harvest */
 
 /* A door's part. */
 static bool has_door;
+static bool stop_comes_first;        /* before one is taken up */
 static atomic_bool forbids, is_claimed;
 static atomic_uint changes, claims;
 
@@ -139,12 +142,24 @@ claim(void *arg, struct str of, struct str path, struct why *w)
 	return atomic_load(&is_claimed) ? why(w, ERR_EXISTS, "others") : OK;
 }
 
+static void
+on_resumed(void *arg, struct str of)
+{
+	(void)arg;
+	assert_true(str_eq(of, id));
+	resumptions++;
+	ended = false;
+}
+
+static uint64_t staged_bytes_max;
+
 /* What an earlier life has left goes on. */
 static void
 open_harvests(struct rig *r)
 {
 	struct harvests_options o = { .engine = r->engine, .home = r->home,
-	    .conf = &r->conf, .data_dir = r->dir, .ended = on_ended };
+	    .conf = &r->conf, .data_dir = r->dir, .ended = on_ended,
+	    .resumed = on_resumed, .staged_bytes_max = staged_bytes_max };
 	char *real = realpath(r->dir, NULL);
 	struct store_harvest *list;
 	struct why w = WHY_INIT;
@@ -162,6 +177,10 @@ open_harvests(struct rig *r)
 	    OK);
 	assert_true(n <= 1);
 	id = n == 0 ? STR_NONE : list[0].id;
+	if (n > 0 && stop_comes_first)
+		assert_int_equal(store_stop_put(store_async_store(
+		    engine_store_async(r->engine)), id, clock_wall(), NULL),
+		    OK);
 	if (n > 0 && harvest_continue(harvests, id, &w) != OK)
 		fail_msg("%s", w.text);
 }
@@ -285,10 +304,15 @@ has_captures(uint64_t captures)
 static void
 has_state(const char *value)
 {
+	const struct shared_root none = { .path = NULL };
+	struct shared_dir d;
 	struct connector_state *s;
 	size_t n;
 
-	assert_int_equal(state_file_read(place(), &arena, &s, &n, NULL), OK);
+	assert_int_equal(shared_dir_open(&none, place(), SHARED_DIR_LOOK, &d,
+	    NULL), OK);
+	assert_int_equal(state_file_read(&d, &arena, &s, &n, NULL), OK);
+	shared_dir_close(&d);
 	assert_int_equal(n, ACCOUNTS);
 	assert_true(str_eq(s[0].key, STR("http://m.example.1.min_id")));
 	assert_true(str_eq(s[0].value, str_of(value)));
@@ -394,6 +418,99 @@ paused_and_resumed(void **state)
 	assert_int_equal(rig_requests(&rig, NULL), ANSWERS);
 	has_captures(ANSWERS);
 	has_state("200");
+	close_rig();
+}
+
+/* Pauses after some answers. */
+static void
+pause_in_the_middle(void)
+{
+	uint64_t n = 3;
+
+	open_rig();
+	resumptions = 0;
+	rig_start(&rig);
+	atomic_store(&slow_ms, 20);
+	begin(MESSAGE("{}"));
+	rig_until(&rig, has_answers, &n);
+	harvest_pause(harvests, id);
+	ends_as(STORE_HARVEST_PAUSED);
+	assert_in_range(last.answers, 3, ANSWERS - 1);
+}
+
+/* In one process, twice: nothing is asked for again. */
+static void
+resumed_in_the_same_process(void **state)
+{
+	uint64_t n = 6;
+
+	(void)state;
+	pause_in_the_middle();
+	harvest_resume(harvests, id);
+	harvest_resume(harvests, id);
+	assert_int_equal(resumptions, 1);
+	rig_until(&rig, has_answers, &n);
+	/* It is asked to go on before it has paused. */
+	harvest_pause(harvests, id);
+	harvest_resume(harvests, id);
+	ends_as(STORE_HARVEST_SUCCEEDED);
+	assert_int_equal(resumptions, 1);
+	assert_true(has_note("harvest_resumed"));
+	assert_int_equal(last.items, 200);
+	assert_int_equal(rig_requests(&rig, NULL), ANSWERS);
+	has_captures(ANSWERS);
+	has_state("200");
+	/* It is over, whatever is asked for. */
+	harvest_resume(harvests, id);
+	harvest_pause(harvests, id);
+	harvest_stop(harvests, id);
+	assert_true(ended);
+	assert_int_equal(resumptions, 1);
+	close_rig();
+}
+
+/* A paused one has no more calls to make: it becomes a success. */
+static void
+stopped_while_it_is_paused(void **state)
+{
+	uint64_t answers;
+
+	(void)state;
+	pause_in_the_middle();
+	answers = last.answers;
+	harvest_stop(harvests, id);
+	harvest_resume(harvests, id);
+	ends_as(STORE_HARVEST_SUCCEEDED);
+	assert_true(has_note("harvest_stopped"));
+	assert_false(has_note("harvest_resumed"));
+	assert_int_equal(last.answers, answers);
+	assert_int_equal(rig_requests(&rig, NULL), answers);
+	has_captures(answers);
+	close_rig();
+}
+
+/* The same by the next process: what the store knows of a stop holds. */
+static void
+stopped_before_it_is_taken_up(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	pause_in_the_middle();
+	before = rig_requests(&rig, NULL);
+	rig_stop(&rig);
+	has_door = stop_comes_first = true;
+	atomic_store(&changes, 0);
+	ended = false;
+	rig_start(&rig);
+	harvest_resume(harvests, id);
+	ends_as(STORE_HARVEST_SUCCEEDED);
+	assert_true(has_note("harvest_stopped"));
+	assert_false(has_note("harvest_resumed"));
+	assert_int_equal(rig_requests(&rig, NULL), before);
+	/* Of its state; that it runs is not said. */
+	assert_int_equal(atomic_load(&changes), 1);
+	has_door = stop_comes_first = false;
 	close_rig();
 }
 
@@ -533,6 +650,88 @@ files_roll_over_in_between(void **state)
 	close_rig();
 }
 
+static bool
+is_held_back(struct rig *r, void *arg)
+{
+	struct harvest_view v;
+
+	(void)r;
+	(void)arg;
+	return harvest_look(harvests, id, &v) &&
+	    v.state == STORE_HARVEST_PAUSED;
+}
+
+/* So much waits for the directory that it pauses; then there is room. */
+static void
+held_back_until_there_is_room(void **state)
+{
+	struct why w = WHY_INIT;
+	struct harvest_view v;
+	char digits[18];
+
+	(void)state;
+	open_rig();
+	assert_int_equal(conf_flag(&rig.conf, STR("warc.rollover_bytes=64KiB"),
+	    &w), OK);
+	atomic_store(&posts, 8000);
+	staged_bytes_max = 100000;
+	rig_start(&rig);
+	wall_to_digits(clock_wall(), 17, digits);
+	const char *in_the_way = arena_printf(&arena, "%s/%.4s", place(),
+	    digits).p;
+	assert_int_equal(tree_make_dir(place(), NULL), OK);
+	assert_int_equal(file_store(in_the_way, STR("x"), NULL), OK);
+	begin(MESSAGE("{}"));
+	rig_until(&rig, is_held_back, NULL);
+	unsigned requests = rig_requests(&rig, NULL);
+	assert_true(has_note("root_unavailable"));
+	assert_true(harvest_look(harvests, id, &v));
+	assert_true(v.warcs_waiting > 0 && v.warcs == 0);
+	assert_true(v.trouble[0] != '\0');
+	assert_int_equal(file_remove(in_the_way, NULL), OK);
+	assert_int_equal(rig_requests(&rig, NULL), requests);
+	ends_as(STORE_HARVEST_SUCCEEDED);
+	assert_true(rig_requests(&rig, NULL) > requests);
+	assert_int_equal(last.items, 16000);
+	assert_int_equal(last.warcs_waiting, 0);
+	has_captures(last.answers);
+	has_state("8100");
+	staged_bytes_max = 0;
+	close_rig();
+}
+
+/* The same, and it is stopped meanwhile: it makes no further call. */
+static void
+stopped_while_held_back(void **state)
+{
+	struct why w = WHY_INIT;
+	char digits[18];
+
+	(void)state;
+	open_rig();
+	assert_int_equal(conf_flag(&rig.conf, STR("warc.rollover_bytes=64KiB"),
+	    &w), OK);
+	atomic_store(&posts, 8000);
+	staged_bytes_max = 100000;
+	rig_start(&rig);
+	wall_to_digits(clock_wall(), 17, digits);
+	const char *in_the_way = arena_printf(&arena, "%s/%.4s", place(),
+	    digits).p;
+	assert_int_equal(tree_make_dir(place(), NULL), OK);
+	assert_int_equal(file_store(in_the_way, STR("x"), NULL), OK);
+	begin(MESSAGE("{}"));
+	rig_until(&rig, is_held_back, NULL);
+	unsigned requests = rig_requests(&rig, NULL);
+	harvest_stop(harvests, id);
+	assert_int_equal(file_remove(in_the_way, NULL), OK);
+	ends_as(STORE_HARVEST_SUCCEEDED);
+	assert_int_equal(rig_requests(&rig, NULL), requests);
+	assert_int_equal(last.warcs_waiting, 0);
+	assert_true(has_note("harvest_stopped"));
+	staged_bytes_max = 0;
+	close_rig();
+}
+
 static void
 refusals(void **state)
 {
@@ -613,10 +812,15 @@ main(void)
 		cmocka_unit_test(whole_and_incremental),
 		cmocka_unit_test(paused_and_resumed),
 		cmocka_unit_test(resumed_later),
+		cmocka_unit_test(resumed_in_the_same_process),
+		cmocka_unit_test(stopped_while_it_is_paused),
+		cmocka_unit_test(stopped_before_it_is_taken_up),
 		cmocka_unit_test(stopped),
 		cmocka_unit_test(a_failing_server_is_asked_again),
 		cmocka_unit_test(a_place_that_is_away),
 		cmocka_unit_test(files_roll_over_in_between),
+		cmocka_unit_test(held_back_until_there_is_room),
+		cmocka_unit_test(stopped_while_held_back),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(with_a_door),
 		cmocka_unit_test(killed_after_any_answer),

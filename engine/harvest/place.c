@@ -13,18 +13,17 @@
 
 /* Its SHA-1 in hex, and its size.  Memory: `a`. */
 static enum err
-digest_file(const char *path, struct arena *a, struct str *sha1,
-    uint64_t *bytes, struct why *w)
+digest_open_file(int fd, struct arena *a, struct str *sha1, uint64_t *bytes,
+    struct why *w)
 {
 	FREED(digest_hasher_free) struct digest_hasher *h = digest_hasher_new();
 	FREED(buf_free) struct buf hex = BUF_INIT;
 	char *piece = mem_new(READ_PIECE);
 	size_t got = 1;
 	struct digest d;
-	int fd = -1;
+	enum err e = OK;
 
 	*bytes = 0;
-	enum err e = file_open(path, FILE_READ, &fd, w);
 	digest_start(h, DIGEST_SHA1);
 	while (e == OK && got > 0) {
 		e = file_read(fd, *bytes, piece, READ_PIECE, &got, w);
@@ -35,8 +34,20 @@ digest_file(const char *path, struct arena *a, struct str *sha1,
 	digest_end(h, &d);
 	digest_put_hex(&hex, d.bytes, digest_size(DIGEST_SHA1));
 	*sha1 = arena_copy(a, buf_str(&hex));
-	file_close(&fd);
 	mem_free(&piece);
+	return e;
+}
+
+static enum err
+digest_file(const char *path, struct arena *a, struct str *sha1,
+    uint64_t *bytes, struct why *w)
+{
+	int fd = -1;
+	enum err e = file_open(path, FILE_READ, &fd, w);
+
+	if (e == OK)
+		e = digest_open_file(fd, a, sha1, bytes, w);
+	file_close(&fd);
 	return e;
 }
 
@@ -108,39 +119,49 @@ place_collect(const char *dir, struct arena *a,
 /* --- placing --------------------------------------------------------- */
 
 static struct str
-hour_dir(const char *path, const struct store_harvest_warc *f, struct arena *a)
+hour_of(const struct store_harvest_warc *f, struct arena *a)
 {
 	char d[18];
 
 	wall_to_digits(f->created, 17, d);
-	return arena_printf(a, "%s/%.4s/%.2s/%.2s/%.2s", path, d, d + 4, d + 6,
-	    d + 8);
+	return arena_printf(a, "%.4s/%.2s/%.2s/%.2s", d, d + 4, d + 6, d + 8);
 }
 
 struct str
 place_path(const char *path, const struct store_harvest_warc *f,
     struct arena *a)
 {
-	return arena_printf(a, "%.*s/%.*s", STR_FMT(hour_dir(path, f, a)),
+	return arena_printf(a, "%s/%.*s/%.*s", path, STR_FMT(hour_of(f, a)),
 	    STR_FMT(f->name));
 }
 
-/* Whether what stands at `to` is the file; ABSENT when nothing does. */
+/* Whether what has the file's name in `hour` is the file; ABSENT when nothing
+ * has it. */
 static enum err
-compare(const char *to, const struct store_harvest_warc *f, struct why *w)
+compare(const struct shared_dir *hour, const struct store_harvest_warc *f,
+    struct arena *a, struct why *w)
 {
-	FREED(arena_free) struct arena a = ARENA_INIT;
+	const char *name = arena_copy(a, f->name).p;
+	struct why inner = WHY_INIT;
 	struct str sha1;
 	uint64_t bytes;
+	int fd;
 
-	if (tree_kind(to, &bytes) == TREE_ABSENT)
+	/* A name that leads elsewhere stands in the way, too. */
+	if (tree_kind(arena_printf(a, "%s/%s", hour->path, name).p, NULL) ==
+	    TREE_ABSENT)
 		return ERR_ABSENT;
-	if (tree_kind(to, &bytes) != TREE_FILE || bytes != f->bytes)
-		return why(w, ERR_EXISTS, "%s is there and is another file",
-		    to);
-	enum err e = digest_file(to, &a, &sha1, &bytes, w);
-	return e == OK && !str_eq(sha1, f->sha1) ? why(w, ERR_EXISTS, "%s is "
-	    "there and is another file", to) : e;
+	enum err e = shared_dir_read(hour, name, &fd, &inner);
+	if (e == OK)
+		e = file_size(fd, &bytes, w);
+	bool same = e == OK && bytes == f->bytes;
+	if (same)
+		e = digest_open_file(fd, a, &sha1, &bytes, w);
+	file_close(&fd);
+	if (e == ERR_IO)
+		return why(w, e, "%s", inner.text);
+	return same && e == OK && str_eq(sha1, f->sha1) ? OK : why(w,
+	    ERR_EXISTS, "%s is there and is another file", name);
 }
 
 /* An earlier call came so far; its names may not be on the disk yet. */
@@ -155,23 +176,35 @@ complete(const char *from, const char *to_dir, const char *dir, struct why *w)
 	return e == OK ? file_sync_dir(dir, w) : e;
 }
 
-enum err
-place_file(const char *dir, const char *path,
-    const struct store_harvest_warc *f, struct why *w)
+static enum err
+place_in(const char *dir, const struct shared_dir *hour,
+    const struct store_harvest_warc *f, struct str place, struct why *w)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str from = arena_printf(&a, "%s/%.*s", dir, STR_FMT(f->name));
-	struct str to = place_path(path, f, &a);
-	struct str to_dir = hour_dir(path, f, &a);
 
-	enum err e = tree_make_dir(to_dir.p, w);
 	/* It counts as soon as the file has gone from its own place. */
-	if (e == OK)
-		e = moved_write(from.p, to, f->bytes, w);
+	enum err e = moved_write(from.p, place, f->bytes, w);
 	if (e != OK)
 		return e;
-	e = compare(to.p, f, w);
+	e = compare(hour, f, &a, w);
 	if (e == ERR_ABSENT)
-		return tree_move(from.p, to.p, w);
-	return e == OK ? complete(from.p, to_dir.p, dir, w) : e;
+		return shared_dir_take(hour, from.p, arena_copy(&a,
+		    f->name).p, w);
+	return e == OK ? complete(from.p, hour->path, dir, w) : e;
+}
+
+enum err
+place_file(const char *dir, const struct shared_dir *to, const char *path,
+    const struct store_harvest_warc *f, struct why *w)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct shared_dir hour;
+
+	enum err e = shared_dir_below(to, hour_of(f, &a).p, SHARED_DIR_MAKE,
+	    &hour, w);
+	if (e == OK)
+		e = place_in(dir, &hour, f, place_path(path, f, &a), w);
+	shared_dir_close(&hour);
+	return e;
 }

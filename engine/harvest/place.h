@@ -14,6 +14,7 @@
 #define ENGINE_HARVEST_PLACE_H
 
 #include "engine/store/store_harvest.h"
+#include "os/shared_dir.h"
 
 /*
  * The finished WARC files in `dir` whose names are not among the `known_n`
@@ -24,12 +25,12 @@ MUST_USE enum err place_collect(const char *dir, struct arena *a,
     struct store_harvest_warc **list, size_t known_n, size_t *n, struct why *);
 
 /*
- * Bring one there, durably.  Done before, it is no error: what stands there
- * with its size and SHA-1 is our own.  Errors: EXISTS when anything else does;
- * those of the volume.
+ * Bring one to its hour directory below `to`, which is PATH, durably.  Done
+ * before, it is no error: what stands there with its size and SHA-1 is our own.
+ * Errors: EXISTS when anything else does; those of the volume.
  */
-MUST_USE enum err place_file(const char *dir, const char *path,
-    const struct store_harvest_warc *, struct why *);
+MUST_USE enum err place_file(const char *dir, const struct shared_dir *to,
+    const char *path, const struct store_harvest_warc *, struct why *);
 
 /* Where it is then: "PATH/2026/11/20/09/NAME".  Memory: `a`. */
 struct str place_path(const char *path, const struct store_harvest_warc *,

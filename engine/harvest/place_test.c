@@ -58,6 +58,20 @@ collect(size_t known_n, struct store_harvest_warc *list, size_t want)
 	return list;
 }
 
+static enum err
+place(const char *name, const struct store_harvest_warc *f)
+{
+	const struct shared_root none = { .path = NULL };
+	struct shared_dir to;
+
+	enum err e = shared_dir_open(&none, at(name), SHARED_DIR_MAKE, &to,
+	    NULL);
+	if (e == OK)
+		e = place_file(dir, &to, at(name), f, NULL);
+	shared_dir_close(&to);
+	return e;
+}
+
 /* The file is there, and a reader of the old path finds it. */
 static void
 is_placed(const struct store_harvest_warc *f)
@@ -94,18 +108,18 @@ a_file_is_placed_however_often(void **state)
 	(void)state;
 	put(NAME, "abc");
 	struct store_harvest_warc *f = collect(0, NULL, 1);
-	assert_int_equal(place_file(dir, at("to"), f, NULL), OK);
+	assert_int_equal(place("to", f), OK);
 	is_placed(f);
-	assert_int_equal(place_file(dir, at("to"), f, NULL), OK);
+	assert_int_equal(place("to", f), OK);
 	is_placed(f);
 	/* It was copied, and the crash came before the source was removed. */
 	put(NAME, "abc");
-	assert_int_equal(place_file(dir, at("to"), f, NULL), OK);
+	assert_int_equal(place("to", f), OK);
 	is_placed(f);
 	/* It was renamed, and the crash came before that. */
 	assert_int_equal(unlink(at("to/" HOUR "/" NAME)), 0);
 	put(NAME, "abc");
-	assert_int_equal(place_file(dir, at("to"), f, NULL), OK);
+	assert_int_equal(place("to", f), OK);
 	is_placed(f);
 }
 
@@ -117,12 +131,12 @@ others_files_are_left_alone(void **state)
 	struct store_harvest_warc *f = collect(0, NULL, 1);
 	assert_int_equal(tree_make_dir(at("to/" HOUR), NULL), OK);
 	put("to/" HOUR "/" NAME, "abd");
-	assert_int_equal(place_file(dir, at("to"), f, NULL), ERR_EXISTS);
+	assert_int_equal(place("to", f), ERR_EXISTS);
 	assert_int_equal(tree_kind(at(NAME), NULL), TREE_FILE);
 	put("to/" HOUR "/" NAME, "abcd");
-	assert_int_equal(place_file(dir, at("to"), f, NULL), ERR_EXISTS);
+	assert_int_equal(place("to", f), ERR_EXISTS);
 	put("file", "");
-	assert_int_not_equal(place_file(dir, at("file"), f, NULL), OK);
+	assert_int_not_equal(place("file", f), OK);
 	assert_int_equal(tree_kind(at(NAME), NULL), TREE_FILE);
 }
 

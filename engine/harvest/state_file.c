@@ -1,9 +1,6 @@
 #include "engine/harvest/state_file.h"
 
-#include <limits.h>
-
 #include "os/file.h"
-#include "os/tree.h"
 
 #define FILE_NAME "state.json"
 #define SECTION "__main__"
@@ -47,15 +44,14 @@ is_state(yyjson_val *root)
 
 /* NULL without an error: there is no file. */
 static enum err
-load(const char *dir, yyjson_doc **doc, struct why *w)
+load(const struct shared_dir *dir, yyjson_doc **doc, struct why *w)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
-	FREED(arena_free) struct arena a = ARENA_INIT;
-	const char *path = arena_printf(&a, "%s/" FILE_NAME, dir).p;
 	struct why inner = WHY_INIT;
 
 	*doc = NULL;
-	enum err e = file_load(path, STATE_FILE_BYTES_MAX, &b, &inner);
+	enum err e = shared_dir_load(dir, FILE_NAME, STATE_FILE_BYTES_MAX, &b,
+	    &inner);
 	if (e == ERR_ABSENT)
 		return OK;
 	if (e != OK)
@@ -65,7 +61,7 @@ load(const char *dir, yyjson_doc **doc, struct why *w)
 		return OK;
 	yyjson_doc_free(*doc);
 	*doc = NULL;
-	return why(w, ERR_CORRUPT, "%s is no JSON object of objects", path);
+	return why(w, ERR_CORRUPT, FILE_NAME " is no JSON object of objects");
 }
 
 /* --- reading --------------------------------------------------------- */
@@ -93,8 +89,8 @@ read_section(yyjson_val *section, struct arena *a, struct found *f)
 }
 
 enum err
-state_file_read(const char *dir, struct arena *a, struct connector_state **out,
-    size_t *out_n, struct why *w)
+state_file_read(const struct shared_dir *dir, struct arena *a,
+    struct connector_state **out, size_t *out_n, struct why *w)
 {
 	struct found f = { NULL, 0, 0 };
 	yyjson_doc *doc;
@@ -186,24 +182,22 @@ merged(yyjson_doc *old, const struct connector_state *s, size_t n,
 
 /* Aside, then in its place: a reader finds the old one or the new one. */
 static enum err
-store(const char *dir, struct str text, struct why *w)
+store(const struct shared_dir *dir, const struct shared_dir *own,
+    struct str text, struct why *w)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
-	const char *path = arena_printf(&a, "%s/" FILE_NAME, dir).p;
-	const char *aside = arena_printf(&a, "%s/" STATE_FILE_OWN_DIR "/"
-	    FILE_NAME, dir).p;
+	const char *path = arena_printf(&a, "%s/" FILE_NAME, dir->path).p;
+	const char *aside = arena_printf(&a, "%s/" FILE_NAME, own->path).p;
 
-	enum err e = file_store(aside, text, w);
-	if (e == OK)
-		e = tree_share_file(aside, w);
+	enum err e = shared_dir_write(own, FILE_NAME, text, w);
 	if (e == OK)
 		e = file_replace(aside, path, w);
-	return e == OK ? file_sync_dir(dir, w) : e;
+	return e == OK ? file_sync_dir(dir->path, w) : e;
 }
 
 static enum err
-merge_locked(const char *dir, const struct connector_state *s, size_t n,
-    bool numbers, struct why *w)
+merge_locked(const struct shared_dir *dir, const struct shared_dir *own,
+    const struct connector_state *s, size_t n, bool numbers, struct why *w)
 {
 	yyjson_doc *old;
 	size_t bytes;
@@ -214,7 +208,7 @@ merge_locked(const char *dir, const struct connector_state *s, size_t n,
 	yyjson_mut_doc *doc = merged(old, s, n, numbers);
 	char *text = yyjson_mut_write(doc, 0, &bytes);
 	CHECK(text != NULL);
-	e = store(dir, (struct str){ text, bytes }, w);
+	e = store(dir, own, (struct str){ text, bytes }, w);
 	free(text);
 	yyjson_mut_doc_free(doc);
 	yyjson_doc_free(old);
@@ -222,21 +216,19 @@ merge_locked(const char *dir, const struct connector_state *s, size_t n,
 }
 
 enum err
-state_file_merge(const char *dir, const struct connector_state *s, size_t n,
-    bool numbers, struct why *w)
+state_file_merge(const struct shared_dir *dir, const struct connector_state *s,
+    size_t n, bool numbers, struct why *w)
 {
-	char own[PATH_MAX];
-	int64_t holder;
+	struct shared_dir own = SHARED_DIR_INIT;
 	int lock = -1;
 
-	if (snprintf(own, sizeof(own), "%s/" STATE_FILE_OWN_DIR, dir) >=
-	    PATH_MAX)
-		return why(w, ERR_INPUT, "the path %s is too long", dir);
-	enum err e = tree_make_dir(own, w);
+	enum err e = shared_dir_below(dir, STATE_FILE_OWN_DIR,
+	    SHARED_DIR_MAKE, &own, w);
 	if (e == OK)
-		e = file_lock_dir(own, &lock, &holder, w);
+		e = shared_dir_lock(&own, STATE_FILE_LOCK, &lock, w);
 	if (e == OK)
-		e = merge_locked(dir, s, n, numbers, w);
+		e = merge_locked(dir, &own, s, n, numbers, w);
 	file_close(&lock);
+	shared_dir_close(&own);
 	return e;
 }

@@ -11,7 +11,7 @@
  * length and then by bytes.
  *
  * Thread: any; blocks.  Errors: CORRUPT when the file is no such JSON; those of
- * os/file.h.
+ * os/shared_dir.h.
  * Source: contracts/platforms.md §1.
  */
 #ifndef ENGINE_HARVEST_STATE_FILE_H
@@ -19,13 +19,16 @@
 
 #include "base/arena.h"
 #include "engine/connector/connector.h"
+#include "os/shared_dir.h"
 
 #define STATE_FILE_BYTES_MAX ((size_t)64 << 20)
 /* Of the directory of a harvest: what is Argiope's alone. */
 #define STATE_FILE_OWN_DIR ".argiope"
+/* In it. */
+#define STATE_FILE_LOCK "state.lock"
 
 /* Its pairs, sorted by key; none where there is no file.  Memory: `a`. */
-MUST_USE enum err state_file_read(const char *dir, struct arena *a,
+MUST_USE enum err state_file_read(const struct shared_dir *, struct arena *a,
     struct connector_state **, size_t *n, struct why *);
 /*
  * Put these in place of older ones, durably, under a lock: a new value that is
@@ -34,7 +37,7 @@ MUST_USE enum err state_file_read(const char *dir, struct arena *a,
  * `__main__`, as a number if `numbers`.
  * Errors: BUSY while another process does the same.
  */
-MUST_USE enum err state_file_merge(const char *dir,
+MUST_USE enum err state_file_merge(const struct shared_dir *,
     const struct connector_state *, size_t n, bool numbers, struct why *);
 
 #endif

@@ -52,13 +52,39 @@ is_text(const char *text)
 	buf_free(&b);
 }
 
+static enum err
+merge_one(const struct connector_state *s, bool numbers, struct why *w)
+{
+	const struct shared_root none = { .path = NULL };
+	struct shared_dir d;
+
+	assert_int_equal(shared_dir_open(&none, dir, SHARED_DIR_LOOK, &d,
+	    NULL), OK);
+	enum err e = state_file_merge(&d, s, 1, numbers, w);
+	shared_dir_close(&d);
+	return e;
+}
+
+static enum err
+read_all(struct connector_state **s, size_t *n)
+{
+	const struct shared_root none = { .path = NULL };
+	struct shared_dir d;
+
+	assert_int_equal(shared_dir_open(&none, dir, SHARED_DIR_LOOK, &d,
+	    NULL), OK);
+	enum err e = state_file_read(&d, &arena, s, n, NULL);
+	shared_dir_close(&d);
+	return e;
+}
+
 static void
 merge(const char *key, const char *value, bool numbers)
 {
 	struct connector_state s = { str_of(key), str_of(value) };
 	struct why w = WHY_INIT;
 
-	if (state_file_merge(dir, &s, 1, numbers, &w) != OK)
+	if (merge_one(&s, numbers, &w) != OK)
 		fail_msg("%s", w.text);
 }
 
@@ -68,7 +94,7 @@ is_read(size_t i, size_t n, const char *key, const char *value)
 	struct connector_state *s;
 	size_t found;
 
-	assert_int_equal(state_file_read(dir, &arena, &s, &found, NULL), OK);
+	assert_int_equal(read_all(&s, &found), OK);
 	assert_int_equal(found, n);
 	assert_true(str_eq(s[i].key, str_of(key)));
 	assert_true(str_eq(s[i].value, str_of(value)));
@@ -83,7 +109,7 @@ all_sections_are_read(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(state_file_read(dir, &arena, &s, &n, NULL), OK);
+	assert_int_equal(read_all(&s, &n), OK);
 	assert_int_equal(n, 0);
 	put("{\"__main__\":{\"b\":9,\"a\":\"x\",\"c\":null},"
 	    "\"twitter_harvester\":{\"b\":12345678901234567890123,"
@@ -145,9 +171,8 @@ damage_is_left_alone(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		put(texts[i]);
-		assert_int_equal(state_file_read(dir, &arena, &list, &n,
-		    NULL), ERR_CORRUPT);
-		assert_int_equal(state_file_merge(dir, &s, 1, false, NULL),
+		assert_int_equal(read_all(&list, &n), ERR_CORRUPT);
+		assert_int_equal(merge_one(&s, false, NULL),
 		    ERR_CORRUPT);
 		is_text(texts[i]);
 	}
@@ -158,13 +183,16 @@ one_merges_at_a_time(void **state)
 {
 	struct connector_state s = { STR("k"), STR("v") };
 	const char *own = arena_printf(&arena, "%s/" STATE_FILE_OWN_DIR, dir).p;
-	int64_t holder;
+	const struct shared_root none = { .path = NULL };
+	struct shared_dir d;
 	int fd;
 
 	(void)state;
-	assert_int_equal(tree_make_dir(own, NULL), OK);
-	assert_int_equal(file_lock_dir(own, &fd, &holder, NULL), OK);
-	assert_int_equal(state_file_merge(dir, &s, 1, false, NULL), ERR_BUSY);
+	assert_int_equal(shared_dir_open(&none, own, SHARED_DIR_MAKE, &d,
+	    NULL), OK);
+	assert_int_equal(shared_dir_lock(&d, STATE_FILE_LOCK, &fd, NULL), OK);
+	shared_dir_close(&d);
+	assert_int_equal(merge_one(&s, false, NULL), ERR_BUSY);
 	file_close(&fd);
 	merge("k", "v", false);
 }

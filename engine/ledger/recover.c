@@ -293,6 +293,22 @@ report_moved(const struct audit_finding *f, struct lost_files *n)
 		    log_quoted(str_of(f->path)), log_quoted(str_of(f->moved)));
 }
 
+static bool
+is_there(const char *path)
+{
+	uint64_t size;
+
+	return archive_probe(path, &size, NULL) == OK;
+}
+
+/* A harvest's file that went to its place, where a volume may hang. */
+static bool
+is_brought_away(const struct warc_record *r, struct arena *a)
+{
+	return r->owner == WARC_OF_HARVEST && is_there(arena_printf(a,
+	    "%s" MOVED_SUFFIX, warc_record_path(r, PATH_DONE, a).p).p);
+}
+
 /* The crawl can go on without it; whoever keeps the archive must know. */
 static void
 report_lost(const struct warc_record *r, struct arena *a,
@@ -300,12 +316,10 @@ report_lost(const struct warc_record *r, struct arena *a,
 {
 	struct audit_finding f;
 
-	if (audit_record(r, a, &f))
+	if (is_brought_away(r, a) || audit_record(r, a, &f))
 		return;
 	if (f.moved != NULL) {
-		/* Those of harvests are meant to be elsewhere. */
-		if (!f.readable || r->owner != WARC_OF_HARVEST)
-			report_moved(&f, n);
+		report_moved(&f, n);
 		return;
 	}
 	if (++n->lost > LOST_SHOWN)
@@ -383,14 +397,6 @@ ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
 		e = quarantine_files(d->dir, d->path, last_group, w);
 	map_free(&dirs);
 	return e;
-}
-
-static bool
-is_there(const char *path)
-{
-	uint64_t size;
-
-	return archive_probe(path, &size, NULL) == OK;
 }
 
 enum err

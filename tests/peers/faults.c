@@ -8,6 +8,9 @@
  *     FAULT_COUNT    a file that is told at the end how many there were
  *     FAULT_TRACE    a file that gets every change below FAULT_UNDER, in order
  *     FAULT_TRACE_NOW  ... at once: it is whole when the process is killed
+ *     FAULT_KILL_AT  the process is killed after the n-th change or sync since
+ *                    the file FAULT_KILL_FROM was there; with FAULT_TRACE, and
+ *                    FAULT_COUNT is then told how many there were
  *
  * A trace is lines, each followed by as many bytes as it says:
  *
@@ -38,6 +41,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,7 +52,7 @@
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static long syncs;
+static long syncs, changes;
 static long long sync_ids;
 static FILE *trace;
 static const char none[] = "";
@@ -56,12 +60,35 @@ static const char none[] = "";
 /* The C library's own; `f` is a function that this file defines too. */
 #define REAL(f) ((__typeof__(&f))dlsym(RTLD_NEXT, #f))
 
+/* The path of a name in an open directory: "/proc/self/fd/7/name". */
+static const char *
+plain(const char *path, char out[static PATH_MAX])
+{
+	static const char fds[] = "/proc/self/fd/";
+	char link[64];
+
+	if (strncmp(path, fds, sizeof(fds) - 1) != 0)
+		return path;
+	int end = (int)(sizeof(fds) - 1 + strcspn(path + sizeof(fds) - 1,
+	    "/"));
+	if (end >= (int)sizeof(link))
+		return path;
+	snprintf(link, sizeof(link), "%.*s", end, path);
+	ssize_t n = readlink(link, out, PATH_MAX - 1);
+	if (n <= 0)
+		return path;
+	snprintf(out + n, PATH_MAX - (size_t)n, "%s", path + end);
+	return out;
+}
+
 static bool
 below(const char *path)
 {
 	const char *under = getenv("FAULT_UNDER");
 	size_t n = under == NULL ? 0 : strlen(under);
+	char out[PATH_MAX];
 
+	path = plain(path, out);
 	return n > 0 && strncmp(path, under, n) == 0 && path[n] == '/';
 }
 
@@ -122,7 +149,7 @@ tell_count(void)
 		REAL(fflush)(trace);
 	if (f == NULL)
 		return;
-	fprintf(f, "%ld\n", syncs);
+	fprintf(f, "%ld\n", getenv("FAULT_KILL_AT") != NULL ? changes : syncs);
 	fclose(f);
 }
 
@@ -133,11 +160,17 @@ static void
 put(char kind, unsigned long long number, long long offset, const void *p,
     size_t n, const char *path, const char *path2)
 {
+	const char *at = getenv("FAULT_KILL_AT");
+	const char *from = getenv("FAULT_KILL_FROM");
+
 	fprintf(trace, "%c %llu %lld %zu %s", kind, number, offset, n, path);
 	if (path2 != path)
 		fprintf(trace, "\t%s", path2);
 	fputc('\n', trace);
 	fwrite(p, 1, n, trace);
+	if (at != NULL && from != NULL && access(from, F_OK) == 0 &&
+	    ++changes == strtol(at, NULL, 10))
+		kill(getpid(), SIGKILL);
 }
 
 static unsigned long long

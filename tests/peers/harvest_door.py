@@ -242,8 +242,11 @@ def whole():
     local = ROOT + path.removeprefix("/sfm-data")
     s = os.stat(local)
     same("whole: mode of the file", oct(stat.S_IMODE(s.st_mode)), "0o664")
-    same("whole: mode of its directory", oct(stat.S_IMODE(os.stat(
-        os.path.dirname(local)).st_mode) & 0o777), "0o775")
+    made = [os.path.join(place, x) for place, dirs, files in os.walk(ROOT)
+            for x in dirs + files]
+    same("whole: modes of all that is there", {
+        oct(stat.S_IMODE(os.stat(x).st_mode)) for x in made},
+        {"0o664", "0o2775"})
     same("whole: bytes", w["warc"]["bytes"], s.st_size)
     with open(local, "rb") as f:
         same("whole: sha1", w["warc"]["sha1"],

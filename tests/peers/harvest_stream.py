@@ -80,8 +80,7 @@ def items(place, id_of):
     shutil.rmtree(place + "/json", ignore_errors=True)
     code, out, err = ours("archive", "export", "json_full", "--honour-deletes",
                           "no", place + "/posts", "--into", place + "/json")
-    # A stream's body has no end of its own.
-    check(f"{place}: exported", code in (0, 70), out + err)
+    same(f"{place}: exported, and nothing is damaged", code, 0)
     found = []
     for path in sorted(glob.glob(place + "/json/*.*")):
         with open(path, encoding="utf-8") as f:

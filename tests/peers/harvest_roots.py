@@ -1,0 +1,245 @@
+"""Roots of harvests that are full, read-only, away or hang, and come back.
+
+usage: harvest_roots.sh [KIND...]
+
+A start message is accepted whatever its root is like.  The harvest goes on, its
+files wait in the data directory, and health says so; when the root is back they
+go to their places, are told of once, and state.json follows.  A root that hangs
+is a FUSE file system that answers nothing.  Only root may mount; others skip.
+"""
+import ctypes
+
+from harvest_peer import *
+
+need_kombu("harvest_roots")
+
+from peer import run
+from rabbitmq import Rabbit, need_rabbitmq
+from serve import Serve
+from simulated import Platforms
+
+need_rabbitmq("harvest_roots")
+need("harvest_roots", "mount", "umount")
+if os.geteuid() != 0:
+    skip("harvest_roots", "only root may mount")
+    done()
+libc = ctypes.CDLL(None, use_errno=True)
+ledger = []
+ROOTS = {kind: f"{PLACE}/root-{kind}" for kind in (
+    "full", "readonly", "away", "hangs", "good")}
+
+
+def mount(place, kind, data, flags=0):
+    if libc.mount(b"none", place.encode(), kind.encode(), flags,
+                  data.encode()) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def unmount(place):
+    libc.umount2(place.encode(), 2)
+
+
+# ---- The five kinds: how it breaks, how it is mended ----------------------------
+
+class Full:
+    def __init__(self, place):
+        self.place = place
+        os.makedirs(place)
+        mount(place, "tmpfs", "size=1m")
+
+    def hurt(self):
+        self.stuff = open(self.place + "/stuff", "wb", buffering=0)
+        try:
+            while True:
+                self.stuff.write(b"x" * 4096)
+        except OSError:
+            pass
+
+    def mend(self):
+        self.stuff.close()
+        os.unlink(self.place + "/stuff")
+
+    def end(self):
+        unmount(self.place)
+
+
+class ReadOnly(Full):
+    REMOUNT, READ_ONLY = 32, 1
+
+    def hurt(self):
+        mount(self.place, "tmpfs", "", self.REMOUNT | self.READ_ONLY)
+
+    def mend(self):
+        mount(self.place, "tmpfs", "size=1m", self.REMOUNT)
+
+
+class Away:
+    def __init__(self, place):
+        self.place = place
+        os.makedirs(place)
+
+    def hurt(self):
+        os.rename(self.place, self.place + ".gone")
+
+    def mend(self):
+        os.rename(self.place + ".gone", self.place)
+
+    def end(self):
+        pass
+
+
+class Hangs(Away):
+    """While it hangs nobody but the daemon may look below it."""
+
+    def hurt(self):
+        self.fd = os.open("/dev/fuse", os.O_RDWR)
+        mount(self.place, "fuse", f"fd={self.fd},rootmode=40000,user_id=0,"
+              "group_id=0,allow_other")
+
+    def mend(self):
+        os.close(self.fd)
+        unmount(self.place)
+
+
+KINDS = {"full": Full, "readonly": ReadOnly, "away": Away, "hangs": Hangs,
+         "good": Away}
+
+
+# ---- The scenes -----------------------------------------------------------------
+
+def order(kind, incremental=False):
+    harvest = uuid.uuid4().hex
+    return them.order(
+        id=harvest, path=f"/{kind}/{harvest}",
+        seeds=[{"id": "s0", "token": "ada"}],
+        credentials={"instance": f"https://{HOST}", "access_token": TOKEN},
+        options={"incremental": incremental})
+
+
+def status_note():
+    return door.http("/status")[2].decode()
+
+
+def files(kind, o):
+    return placed(ROOTS[kind], o)
+
+
+def answers():
+    return sum("/statuses" in x.get("path", "") for x in sim.log())
+
+
+def came(kind, when, o, seconds=70):
+    """The harvest ends, and everything is in its place."""
+    began = time.monotonic()
+    f = them.final(o, seconds)
+    took = time.monotonic() - began
+    if not check(f"{kind} {when}: it ends", f is not None, door.said()):
+        return
+    same(f"{kind} {when}: success", f["status"], "completed success")
+    local = {ROOTS[kind] + p.removeprefix(f"/{kind}")
+             for p in them.warcs(o)}
+    same(f"{kind} {when}: each file is told of", sorted(local),
+         files(kind, o))
+    posts = sorted(p for x in local for p in posts_of(x))
+    same(f"{kind} {when}: each post once", posts,
+         sorted(ADA["posts"]))
+    same(f"{kind} {when}: counted", counted(f), len(posts))
+    check(f"{kind} {when}: a state", os.path.exists(
+        f"{ROOTS[kind]}/{o['id']}/state.json"))
+    ledger.append((kind, when, len(local), len(posts), round(took, 1)))
+
+
+def others_go_on(kind):
+    """Another root's harvest is not held up."""
+    o = order("good")
+    f = them.final(o, 20)
+    check(f"{kind}: a harvest of another root goes on",
+          f and f["status"] == "completed success", door.said())
+    check(f"{kind}: the main loop answers", door.serves())
+
+
+def before_the_start(kind):
+    """It is hurt before the message comes."""
+    roots[kind].hurt()
+    o = order(kind)
+    check(f"{kind} first: the start is accepted", them.wait(
+        lambda: them.statuses(o), 20), door.said())
+    check(f"{kind} first: it runs, or waits", them.words(o)[:1] ==
+          ["running"], them.words(o))
+    check(f"{kind} first: health says so", wait_until(
+        lambda: "wait for their directory" in status_note(), 20),
+        status_note()[-600:])
+    check(f"{kind} first: nothing is final", not set(them.words(o)) &
+          set(FINAL), them.words(o))
+    others_go_on(kind)
+    roots[kind].mend()
+    came(kind, "first", o)
+
+
+def afterwards(kind):
+    """It is hurt while the harvest runs; the daemon is killed meanwhile."""
+    sim.faults({"match": {"path": "/api/v1/accounts/*/statuses"},
+                "fault": {"stall": 1, "at": 0}})
+    o = order(kind)
+    check(f"{kind} later: it runs", them.wait(lambda: them.statuses(o), 20))
+    roots[kind].hurt()
+    sim.faults()
+    check(f"{kind} later: health says so", wait_until(
+        lambda: "wait for their directory" in status_note(), 40),
+        status_note()[-600:])
+    check(f"{kind} later: nothing is told", not them.warcs(o))
+    door.kill()
+    asked = answers()
+    door.start()
+    check(f"{kind} later: it waits again", wait_until(
+        lambda: "wait for their directory" in status_note(), 30),
+        status_note()[-600:])
+    roots[kind].mend()
+    came(kind, "later", o)
+    same(f"{kind} later: nothing was asked for again", answers(), asked)
+
+
+def at_the_end(kind):
+    """SIGTERM ends the daemon though the root is hurt."""
+    o = order(kind)
+    roots[kind].hurt()
+    them.wait(lambda: them.statuses(o), 20)
+    same(f"{kind}: the daemon ends in order", door.stop(60), 0)
+    roots[kind].mend()
+    door.start()
+    came(kind, "ended", o)
+
+
+rabbit = Rabbit()
+sim = Platforms("--items", "120")
+world = sim.world(HOST)
+TOKEN = world["tokens"]["user"]
+ADA = next(a for a in world["accounts"] if a["name"] == "ada")
+roots = {kind: KINDS[kind](ROOTS[kind]) for kind in ROOTS}
+door = Serve("one", [
+    f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}",
+    "harvest.instance=one", "urlfrontier.listen=off",
+    "harvest.concurrency=mastodon_harvester=4",
+    "harvest.roots=" + ",".join(f"/{k}={p}" for k, p in ROOTS.items()),
+    f"fetch.resolve={HOST}:443:127.0.0.1:{sim.port}",
+    f"fetch.ca_file={sim.ca}"])
+them = Requester(rabbit)
+wait_until(lambda: "argiope_dead" in rabbit.ctl("-q", "list_queues", "name"),
+           30)
+try:
+    for kind in [k for k in ROOTS if k != "good" and (
+            not sys.argv[1:] or k in sys.argv[1:])]:
+        note(kind)
+        before_the_start(kind)
+        afterwards(kind)
+        if kind == "hangs":
+            at_the_end(kind)
+    same("the daemon ends in order", door.stop(40), 0)
+finally:
+    door.child.kill()
+    for root in roots.values():
+        root.end()
+note("kind, when, files, posts, seconds until all was in place")
+for row in ledger:
+    note(", ".join(str(x) for x in row))
+done()
