@@ -46,8 +46,7 @@ consume(struct harvest_door *d, size_t queue)
 {
 	if (d->stopping || queue > d->queues_n)
 		return;
-	if (queue == d->queues_n ||
-	    d->queues[queue].used < d->queues[queue].slots)
+	if (queue == d->queues_n || intake_has_slot(&d->queues[queue]))
 		broker_consume(d->broker, queue);
 }
 
@@ -311,8 +310,9 @@ put_status(void *door, struct door_status *out)
 	    d->connected[BROKER_PUBLISHES];
 	for (size_t i = 0; i < d->queues_n; i++) {
 		used += d->queues[i].used;
-		slots += d->queues[i].slots;
+		slots += d->queues[i].own.max;
 	}
+	slots += d->streams.max;
 	out->address = d->broker_options.url;
 	out->state = d->stopping ? "draining" : is_up ? "open" : "closed";
 	out->counted = true;

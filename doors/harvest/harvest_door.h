@@ -32,10 +32,17 @@
 /* Messages in memory, of as many harvests. */
 #define DOOR_LANES_MAX 64u
 
+/* Harvests that run at a time: of a queue, or of all queues of streams. */
+struct slots {
+	unsigned max, used;
+};
+
 /* A queue of start messages. */
 struct served {
 	const struct queue_row *row;
-	unsigned slots, used;
+	struct slots *slots;         /* its own, or the door's for streams */
+	struct slots own;
+	unsigned used;               /* by harvests of this queue */
 };
 
 struct harvest_door {
@@ -45,6 +52,7 @@ struct harvest_door {
 	struct str instance, host_name;
 	bool spec_words;             /* harvest.statuses = spec */
 	int64_t heartbeat_ms;
+	struct slots streams;        /* harvest.streams_max */
 	struct served *queues;
 	size_t queues_n;             /* the broker's queue of that number is for
 	                              * stops, the next one for letters */
@@ -101,6 +109,7 @@ void intake_free_slot(struct harvest_door *, struct served *);
  * priority; NULL: none is served.
  */
 struct served *intake_slot_of(struct harvest_door *, struct str type);
+bool intake_has_slot(const struct served *);
 /* Take a slot; consuming ends with the last one. */
 void intake_use_slot(struct harvest_door *, struct served *);
 

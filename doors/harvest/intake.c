@@ -60,12 +60,6 @@ static void send_letter(struct intake *, enum letter_reason);
 
 /* ---- Slots ---------------------------------------------------------- */
 
-static size_t
-queue_of(const struct harvest_door *d, const struct served *s)
-{
-	return (size_t)(s - d->queues);
-}
-
 struct served *
 intake_slot_of(struct harvest_door *d, struct str type)
 {
@@ -77,13 +71,35 @@ intake_slot_of(struct harvest_door *d, struct str type)
 	return NULL;
 }
 
+bool
+intake_has_slot(const struct served *s)
+{
+	return s->slots->used < s->slots->max;
+}
+
+/* The same for all queues of these slots. */
+static void
+consume_all(struct harvest_door *d, const struct slots *slots)
+{
+	if (d->broker == NULL)
+		return;
+	for (size_t i = 0; i < d->queues_n; i++) {
+		if (d->queues[i].slots != slots)
+			continue;
+		if (!intake_has_slot(&d->queues[i]))
+			broker_cancel(d->broker, i);
+		else if (!d->stopping)
+			broker_consume(d->broker, i);
+	}
+}
+
 void
 intake_use_slot(struct harvest_door *d, struct served *s)
 {
 	s->used++;
+	s->slots->used++;
 	harvest_meter_slots(1);
-	if (s->used >= s->slots && d->broker != NULL)
-		broker_cancel(d->broker, queue_of(d, s));
+	consume_all(d, s->slots);
 }
 
 void
@@ -93,9 +109,9 @@ intake_free_slot(struct harvest_door *d, struct served *s)
 		return;
 	CHECK(s->used > 0);
 	s->used--;
+	s->slots->used--;
 	harvest_meter_slots(-1);
-	if (s->used < s->slots && d->broker != NULL && !d->stopping)
-		broker_consume(d->broker, queue_of(d, s));
+	consume_all(d, s->slots);
 }
 
 /* ---- The end of a delivery ------------------------------------------ */

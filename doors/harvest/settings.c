@@ -40,7 +40,11 @@ const struct setting settings_rows[SETTINGS_N] = {
 	    "means each whose harvests this program can do." },
 	[SET_CONCURRENCY] = { "harvest.concurrency", CONF_LIST, "", 0, 4096,
 	    "QUEUE=N", CONF_RESTART, "How many harvests of a queue run at a "
-	    "time, from 1 to 1000; others run one." },
+	    "time, from 1 to 1000; others run one.  Those of streams share "
+	    "harvest.streams_max." },
+	[SET_STREAMS_MAX] = { "harvest.streams_max", CONF_INT, "64", 1, 1000,
+	    "", CONF_RESTART, "How many harvests of streams run at a time, of "
+	    "all their queues together." },
 	[SET_HEARTBEAT_S] = { "harvest.heartbeat_s", CONF_INT, "300", 10, 300,
 	    "s", CONF_RESTART, "A harvest that has said nothing for so long "
 	    "sends its status." },
@@ -128,13 +132,18 @@ read_concurrency(struct harvest_door *d, struct why *w)
 		size_t equals = str_find_char(word, '=');
 		struct str name = str_trim(str_cut(word, 0, equals));
 		uint64_t n;
+		const struct queue_row *row = find_row(name);
 		if (!str_to_u64(str_trim(str_from(word, equals + 1)), &n) ||
-		    n < 1 || n > 1000 || find_row(name) == NULL)
+		    n < 1 || n > 1000 || row == NULL)
 			return why(w, ERR_CONFIG, "harvest.concurrency: "
 			    "\"%.*s\" is no QUEUE=N", STR_FMT(word));
+		if (row->streams)
+			return why(w, ERR_CONFIG, "harvest.concurrency: "
+			    "%s is of streams, which harvest.streams_max is "
+			    "for", row->name);
 		for (size_t i = 0; i < d->queues_n; i++)
-			if (str_eq(name, str_of(d->queues[i].row->name)))
-				d->queues[i].slots = (unsigned)n;
+			if (d->queues[i].row == row)
+				d->queues[i].own.max = (unsigned)n;
 	}
 	return OK;
 }
@@ -148,7 +157,9 @@ add_queue(struct harvest_door *d, const struct queue_row *row)
 	if (n == 0 || (text_of(d, SET_QUEUES).n > 0 &&
 	    !list_has(d, SET_QUEUES, str_of(row->name))))
 		return;
-	d->queues[d->queues_n] = (struct served){ row, 1, 0 };
+	struct served *q = &d->queues[d->queues_n];
+	*q = (struct served){ .row = row, .own.max = row->streams ? 0 : 1 };
+	q->slots = row->streams ? &d->streams : &q->own;
 	d->broker_queues[d->queues_n++] = (struct broker_queue){
 	    str_of(row->name), keys, n };
 }
@@ -256,6 +267,7 @@ settings_read(struct harvest_door *d, struct why *w)
 	d->spec_words = conf_choice(c, id_of(SET_STATUSES)) == 1;
 	d->heartbeat_ms = conf_int(c, id_of(SET_HEARTBEAT_S)) *
 	    1000;
+	d->streams.max = (unsigned)conf_int(c, id_of(SET_STREAMS_MAX));
 	pace_init(&d->pace, conf_int(c, id_of(SET_STATUS_MS_MIN)));
 	enum err e = read_roots(d, w);
 	if (e == OK)

@@ -290,6 +290,7 @@ free_harvest(struct harvest **hp)
 	totals_free(&h->totals);
 	buf_free(&h->saved);
 	buf_free(&h->sealed);
+	buf_free(&h->noted);
 	buf_free(&h->settling.saved);
 	buf_free(&h->settling.totals);
 	arena_free(&h->settling.arena);
