@@ -454,7 +454,7 @@ def streams():
     door.stop(40)
     sim.own("forget", {})
     door.settings += ["harvest.heartbeat_s=10", "harvest.streams_max=2",
-                      "warc.rollover_s=6s"]
+                      "warc.rollover_s=12s"]
     door.start()
     t = sim.world(TWITTER_API)
     keys = {k: t["credentials"][k] for k in (
