@@ -148,6 +148,7 @@ data_read(void *door, struct engine *e)
 	struct harvest_door *d = door;
 	struct harvests_options o = { .engine = e, .home = d->host->home,
 		.conf = d->host->conf, .data_dir = d->host->data_dir,
+		.tries_max = d->tries_max,
 		.ended = follower_ended, .changed = follower_changed,
 		.resumed = follower_resumed, .admit = admit, .claim = claim,
 		.arg = d };

@@ -52,6 +52,9 @@ struct harvest_door {
 	struct str instance, host_name;
 	bool spec_words;             /* harvest.statuses = spec */
 	int64_t heartbeat_ms;
+	unsigned tries_max;          /* of a harvest */
+	uint64_t outbox_bytes_max;
+	struct broker_limits limits;
 	struct slots streams;        /* harvest.streams_max */
 	struct served *queues;
 	size_t queues_n;             /* the broker's queue of that number is for
@@ -83,6 +86,7 @@ struct harvest_door {
 	struct list lanes;           /* struct lane */
 	unsigned lanes_loaded;
 	struct store_outbox_totals outbox;
+	bool outbox_full;            /* harvests pause until there is room */
 	struct store_job outbox_job;
 	struct str *outbox_ids;
 	size_t outbox_ids_n;
@@ -128,6 +132,9 @@ void follower_ended(void *door, const struct harvest_view *);
 void follower_resumed(void *door, struct str id);
 /* Each ends, paused, and follower_ended() comes. */
 void follower_pause_all(struct harvest_door *);
+/* The same until there is room in the outbox; again is no error. */
+void follower_pause_for_room(struct harvest_door *);
+void follower_go_on(struct harvest_door *);
 /* Free all; no job is under way. */
 void follower_free_all(struct harvest_door *);
 void follower_beat(struct timer *);

@@ -125,6 +125,7 @@ free_intake(struct intake *x)
 	intake_free_slot(d, x->slot);
 	loop_timer_stop(d->host->home, &x->timer);
 	list_take(&x->node);
+	harvest_meter_deliveries(-1);
 	arena_free(&x->arena);
 	mem_free(&x);
 	drain_gate_leave(gate);
@@ -383,6 +384,8 @@ begin_done(struct harvest_request *r)
 		follower_add(d, x->input.id, slot);
 		if (d->draining || d->stopping)
 			harvest_pause(d->harvests, x->input.id);
+		else if (d->outbox_full)
+			follower_pause_for_room(d);
 		acknowledge(x);
 	} else if (strcmp(r->code, "claimed") == 0) {
 		log_info("harvest.claimed", "harvest=%s why=%s",
@@ -618,6 +621,7 @@ new_intake(struct harvest_door *d, struct broker_delivery *m)
 	x->delivery = m;
 	x->began = clock_mono();
 	list_put(&d->intakes, &x->node);
+	harvest_meter_deliveries(1);
 	x->gate = &d->work;
 	drain_gate_enter(x->gate);
 	if (m->queue < d->queues_n) {

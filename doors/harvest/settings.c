@@ -55,6 +55,17 @@ const struct setting settings_rows[SETTINGS_N] = {
 	    "sfm|spec", CONF_RESTART, "Which statuses are sent: those that "
 	    "SFM's programs send, or those of its specification alone, where "
 	    "\"stopping\" and \"paused\" are \"running\"." },
+	[SET_PREFETCH_MAX] = { "harvest.prefetch_max", CONF_INT, "1", 1, 100,
+	    "", CONF_RESTART, "Start messages of a queue that this daemon has "
+	    "in hand at a time.  More of them begin sooner where a queue has "
+	    "many slots, and are not there for other daemons." },
+	[SET_TRIES_MAX] = { "harvest.tries_max", CONF_INT, "3", 1, 100, "",
+	    CONF_RESTART, "So often a harvest may meet a fault that trying a "
+	    "call again does not mend; with the last one it has failed." },
+	[SET_OUTBOX_BYTES_MAX] = { "harvest.outbox_bytes_max", CONF_SIZE,
+	    "1GiB", 4096, INT64_C(1) << 50, "bytes", CONF_RESTART, "When "
+	    "messages that the broker has not confirmed are so many bytes, "
+	    "harvests pause, until an eighth of it is free." },
 };
 
 static enum conf_id
@@ -252,6 +263,7 @@ read_broker(struct harvest_door *d, struct why *w)
 	    .password_file = text_of(d, SET_PASSWORD_FILE).p,
 	    .tls_ca = text_of(d, SET_TLS_CA).p,
 	    .exchange = text_of(d, SET_EXCHANGE).p,
+	    .limits = &d->limits,
 	    .queues = d->broker_queues, .queues_n = d->queues_n + 2 };
 	enum err e = broker_check(&d->broker_options, &inner);
 	return e == OK ? OK : why(w, e, "harvest.%s", inner.text);
@@ -267,6 +279,10 @@ settings_read(struct harvest_door *d, struct why *w)
 	d->spec_words = conf_choice(c, id_of(SET_STATUSES)) == 1;
 	d->heartbeat_ms = conf_int(c, id_of(SET_HEARTBEAT_S)) *
 	    1000;
+	d->limits = BROKER_LIMITS_DEFAULT;
+	d->limits.prefetch_max = conf_int(c, id_of(SET_PREFETCH_MAX));
+	d->tries_max = (unsigned)conf_int(c, id_of(SET_TRIES_MAX));
+	d->outbox_bytes_max = conf_size(c, id_of(SET_OUTBOX_BYTES_MAX));
 	d->streams.max = (unsigned)conf_int(c, id_of(SET_STREAMS_MAX));
 	pace_init(&d->pace, conf_int(c, id_of(SET_STATUS_MS_MIN)));
 	enum err e = read_roots(d, w);

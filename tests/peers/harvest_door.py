@@ -140,7 +140,7 @@ class Door(Serve):
     def __init__(self, name, instance=None, more=(), **rest):
         super().__init__(name, [
             f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}",
-            f"harvest.instance={instance or name}",
+            f"harvest.instance={instance or name}", "urlfrontier.listen=off",
             f"harvest.roots=/sfm-data={ROOT}", "harvest.host=crawl1",
             "fetch.resolve=" + ",".join(f"{h}:443:127.0.0.1:{sim.port}"
                                         for h in HOSTS),
@@ -362,7 +362,7 @@ def stops():
             f["status"], [i["code"] for i in f["infos"]], f["warcs"]["count"],
             f["date_started"] == f["date_ended"]),
             ("completed success", ["harvest_stopped"], 0, True))
-    sim.faults({"match": {"path": "/api/v1/accounts/*/statuses"},
+    sim.faults({"match": {"path": "/api/v1/accounts/1*"},
                 "fault": {"stall": 300, "at": 0}})
     o = order("ada")
     sfm.publish(KEY, o)
@@ -530,6 +530,74 @@ def streams():
     door.restart()
 
 
+def slow(ms):
+    sim.faults({"match": {"path": "/api/v1/accounts/1*"},
+                "fault": {"stall": ms, "at": 0}})
+
+
+def with_settings(*more):
+    door.stop(40)
+    door.settings += more
+    door.start()
+    return len(more)
+
+
+def limits():
+    """The limits of section 8, at their edges."""
+    n = with_settings("harvest.outbox_bytes_max=4096",
+                      "harvest.prefetch_max=3", "harvest.tries_max=1",
+                      "harvest.concurrency=mastodon_harvester=12",
+                      "harvest.host=" + "h" * 250)
+    rows = rabbit.ctl("-q", "list_consumers", "queue_name", "prefetch_count")
+    check("prefetch_max: the broker holds to it", wait_until(
+        lambda: "mastodon_harvester\t3" in rabbit.ctl(
+            "-q", "list_consumers", "queue_name", "prefetch_count"), 10), rows)
+    sim.faults({"match": {"path": "/api/v1/accounts/1*"},
+                "fault": {"status": 418}})
+    o = order("ada")
+    sfm.publish(KEY, o)
+    f = sfm.final(o["id"])
+    check("tries_max: one fault is one too many", f is not None and
+          [e["code"] for e in f["errors"]] == ["unknown_error"], f)
+    check("tries_max: it is counted", wait_until(lambda: door.metric(
+        "argiope_harvest_door_faults_total") == 1, 5))
+    # Messages that no queue takes fill the outbox.
+    slow(1500)
+    sfm.connection.release()
+    rabbit.ctl("delete_queue", "sfm_ui")
+    orders = [order("ada") for _ in range(12)]
+    c = Connection(f"amqp://guest:guest@127.0.0.1:{rabbit.port}//")
+    for o in orders:
+        with producers[c].acquire(block=True) as p:
+            p.publish(body=o, routing_key=KEY, exchange=sfm.exchange)
+    c.release()
+    full = "argiope_harvest_door_outbox_full"
+    check("outbox_bytes_max: it is full", wait_until(
+        lambda: door.metric(full) == 1 and
+        door.metric("argiope_harvest_door_starts_total") >= 13, 40),
+        door.said())
+    check("outbox_bytes_max: harvests pause", wait_until(
+        lambda: door.metric("argiope_harvest_door_slots_used") == 0, 30))
+    asked = len(sim.log())
+    time.sleep(3)
+    same("outbox_bytes_max: nothing more is asked for", len(sim.log()), asked)
+    sim.faults()
+    sfm.connect()
+    finals = [sfm.final(o["id"], 90) for o in orders]
+    same("outbox_bytes_max: they go on when there is room",
+         [f and f["status"] for f in finals], ["completed success"] * 12)
+    check("outbox_bytes_max: and say so", all(f and "harvest_resumed" in [
+        w["code"] for w in f["warnings"]] for f in finals), [
+        (f and f["warnings"], sfm.statuses(o["id"]))
+        for o, f in zip(orders, finals)])
+    check("outbox_bytes_max: each has paused", all(
+        "paused" in sfm.statuses(o["id"]) for o in orders),
+        [sfm.statuses(o["id"]) for o in orders])
+    same("outbox_bytes_max: it has room", door.metric(full), 0)
+    del door.settings[-n:]
+    door.restart()
+
+
 def kills():
     """SIGKILL at any moment of short harvests: each id comes, nothing is lost,
     and no file is told of under two ids."""
@@ -572,7 +640,7 @@ def kills():
 
 def pauses():
     """SIGTERM pauses it and says so; the next start takes it up."""
-    sim.faults({"match": {"path": "/api/v1/accounts/*/statuses"},
+    sim.faults({"match": {"path": "/api/v1/accounts/1*"},
                 "fault": {"stall": 200, "at": 0}})
     o = order("ada")
     sfm.publish(KEY, o)
@@ -653,7 +721,7 @@ def secrets():
 
 def without_a_url():
     """Without harvest.url nobody is contacted."""
-    plain = Serve("plain", [])
+    plain = Serve("plain", ["urlfrontier.listen=off"])
     time.sleep(1)
     rows = rabbit.ctl("-q", "list_connections", "client_properties")
     same("without harvest.url: no connection", rows.count("argiope"), 0)
@@ -673,7 +741,8 @@ door = Door("one")
 sfm = Sfm()
 wait_until(lambda: door.log_has("side=publishing") and
            depth("argiope_dead") is not None, 20)
-for scene in (objects, whole, refused, letters, stops, pauses, streams, kills,
+for scene in (objects, whole, refused, letters, stops, pauses, streams, limits,
+              kills,
               crashed, no_listener, secrets):
     if wanted and scene.__name__ not in wanted:
         continue
