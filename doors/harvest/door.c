@@ -59,8 +59,7 @@ consume(struct harvest_door *d, size_t queue)
 {
 	if (d->stopping || queue > d->queues_n)
 		return;
-	if (queue == d->queues_n ||
-	    d->queues[queue].used < d->queues[queue].slots)
+	if (queue == d->queues_n || intake_has_slot(&d->queues[queue]))
 		broker_consume(d->broker, queue);
 }
 
@@ -162,6 +161,7 @@ data_read(void *door, struct engine *e)
 	struct harvest_door *d = door;
 	struct harvests_options o = { .engine = e, .home = d->host->home,
 		.conf = d->host->conf, .data_dir = d->host->data_dir,
+		.tries_max = d->tries_max,
 		.ended = follower_ended, .changed = follower_changed,
 		.resumed = follower_resumed, .admit = admit, .claim = claim,
 		.root_of = root_of,
@@ -343,8 +343,9 @@ put_status(void *door, struct door_status *out)
 	    d->connected[BROKER_PUBLISHES];
 	for (size_t i = 0; i < d->queues_n; i++) {
 		used += d->queues[i].used;
-		slots += d->queues[i].slots;
+		slots += d->queues[i].own.max;
 	}
+	slots += d->streams.max;
 	out->address = d->broker_options.url;
 	out->state = d->stopping ? "draining" : is_up ? "open" : "closed";
 	out->counted = true;

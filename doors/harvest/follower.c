@@ -11,6 +11,7 @@
  * goes on where it was.
  */
 #include "doors/harvest/harvest_door.h"
+#include "doors/harvest/meter.h"
 #include "doors/harvest/status.h"
 #include "engine/connector/connectors.h"
 #include "engine/harvest/place.h"
@@ -35,6 +36,7 @@ struct follow {
 	bool is_in_memory;           /* engine/harvest has it */
 	bool ended;                  /* it was told so: paused, or over */
 	bool stops;                  /* harvest_stop() was called */
+	bool for_room;               /* it pauses until the outbox has some */
 	bool passing;                /* it is over; for one repeated status */
 	int64_t pause_ms;
 	struct timer timer;          /* before another try */
@@ -501,6 +503,8 @@ follower_ended(void *door, const struct harvest_view *v)
 	if (f == NULL)
 		return;
 	f->ended = true;
+	if (store_harvest_is_over(v->state))
+		harvest_meter_faults(v->faults);
 	give_slot_back(f);
 	follow_now(f);
 	drain_gate_leave(&d->work);
@@ -530,6 +534,27 @@ follower_pause_all(struct harvest_door *d)
 	LIST_EACH(f, &d->follows, struct follow, node)
 		if (f->is_in_memory && !f->ended)
 			harvest_pause(d->harvests, f->id);
+}
+
+void
+follower_pause_for_room(struct harvest_door *d)
+{
+	LIST_EACH(f, &d->follows, struct follow, node) {
+		if (!f->is_in_memory || f->ended || f->for_room)
+			continue;
+		f->for_room = true;
+		harvest_pause(d->harvests, f->id);
+	}
+}
+
+void
+follower_go_on(struct harvest_door *d)
+{
+	LIST_EACH(f, &d->follows, struct follow, node) {
+		if (f->for_room)
+			harvest_resume(d->harvests, f->id);
+		f->for_room = false;
+	}
 }
 
 /* One status whose turn it is. */

@@ -32,10 +32,17 @@
 /* Messages in memory, of as many harvests. */
 #define DOOR_LANES_MAX 64u
 
+/* Harvests that run at a time: of a queue, or of all queues of streams. */
+struct slots {
+	unsigned max, used;
+};
+
 /* A queue of start messages. */
 struct served {
 	const struct queue_row *row;
-	unsigned slots, used;
+	struct slots *slots;         /* its own, or the door's for streams */
+	struct slots own;
+	unsigned used;               /* by harvests of this queue */
 };
 
 struct harvest_door {
@@ -47,6 +54,10 @@ struct harvest_door {
 	bool spec_words;             /* harvest.statuses = spec */
 	int64_t heartbeat_ms;
 	uint64_t staged_bytes_max;
+	unsigned tries_max;          /* of a harvest */
+	uint64_t outbox_bytes_max;
+	struct broker_limits limits;
+	struct slots streams;        /* harvest.streams_max */
 	struct served *queues;
 	size_t queues_n;             /* the broker's queue of that number is for
 	                              * stops, the next one for letters */
@@ -77,6 +88,7 @@ struct harvest_door {
 	struct list lanes;           /* struct lane */
 	unsigned lanes_loaded;
 	struct store_outbox_totals outbox;
+	bool outbox_full;            /* harvests pause until there is room */
 	struct store_job outbox_job;
 	struct str *outbox_ids;
 	size_t outbox_ids_n;
@@ -103,6 +115,7 @@ void intake_free_slot(struct harvest_door *, struct served *);
  * priority; NULL: none is served.
  */
 struct served *intake_slot_of(struct harvest_door *, struct str type);
+bool intake_has_slot(const struct served *);
 /* Take a slot; consuming ends with the last one. */
 void intake_use_slot(struct harvest_door *, struct served *);
 
@@ -121,6 +134,9 @@ void follower_ended(void *door, const struct harvest_view *);
 void follower_resumed(void *door, struct str id);
 /* Each ends, paused, and follower_ended() comes. */
 void follower_pause_all(struct harvest_door *);
+/* The same until there is room in the outbox; again is no error. */
+void follower_pause_for_room(struct harvest_door *);
+void follower_go_on(struct harvest_door *);
 /* Free all; no job is under way. */
 void follower_free_all(struct harvest_door *);
 void follower_beat(struct timer *);

@@ -60,10 +60,37 @@ static void send_letter(struct intake *, enum letter_reason);
 
 /* ---- Slots ---------------------------------------------------------- */
 
-static size_t
-queue_of(const struct harvest_door *d, const struct served *s)
+struct served *
+intake_slot_of(struct harvest_door *d, struct str type)
 {
-	return (size_t)(s - d->queues);
+	const struct queue_row *row = queue_table_find(type);
+
+	for (size_t i = 0; row != NULL && i < d->queues_n; i++)
+		if (d->queues[i].row == row)
+			return &d->queues[i];
+	return NULL;
+}
+
+bool
+intake_has_slot(const struct served *s)
+{
+	return s->slots->used < s->slots->max;
+}
+
+/* The same for all queues of these slots. */
+static void
+consume_all(struct harvest_door *d, const struct slots *slots)
+{
+	if (d->broker == NULL)
+		return;
+	for (size_t i = 0; i < d->queues_n; i++) {
+		if (d->queues[i].slots != slots)
+			continue;
+		if (!intake_has_slot(&d->queues[i]))
+			broker_cancel(d->broker, i);
+		else if (!d->stopping)
+			broker_consume(d->broker, i);
+	}
 }
 
 struct served *
@@ -81,9 +108,9 @@ void
 intake_use_slot(struct harvest_door *d, struct served *s)
 {
 	s->used++;
+	s->slots->used++;
 	harvest_meter_slots(1);
-	if (s->used >= s->slots && d->broker != NULL)
-		broker_cancel(d->broker, queue_of(d, s));
+	consume_all(d, s->slots);
 }
 
 void
@@ -93,9 +120,9 @@ intake_free_slot(struct harvest_door *d, struct served *s)
 		return;
 	CHECK(s->used > 0);
 	s->used--;
+	s->slots->used--;
 	harvest_meter_slots(-1);
-	if (s->used < s->slots && d->broker != NULL && !d->stopping)
-		broker_consume(d->broker, queue_of(d, s));
+	consume_all(d, s->slots);
 }
 
 /* ---- The end of a delivery ------------------------------------------ */
@@ -109,6 +136,7 @@ free_intake(struct intake *x)
 	intake_free_slot(d, x->slot);
 	loop_timer_stop(d->host->home, &x->timer);
 	list_take(&x->node);
+	harvest_meter_deliveries(-1);
 	arena_free(&x->arena);
 	mem_free(&x);
 	drain_gate_leave(gate);
@@ -367,6 +395,8 @@ begin_done(struct harvest_request *r)
 		follower_add(d, x->input.id, slot);
 		if (d->draining || d->stopping)
 			harvest_pause(d->harvests, x->input.id);
+		else if (d->outbox_full)
+			follower_pause_for_room(d);
 		acknowledge(x);
 	} else if (strcmp(r->code, "claimed") == 0) {
 		log_info("harvest.claimed", "harvest=%s why=%s",
@@ -602,6 +632,7 @@ new_intake(struct harvest_door *d, struct broker_delivery *m)
 	x->delivery = m;
 	x->began = clock_mono();
 	list_put(&d->intakes, &x->node);
+	harvest_meter_deliveries(1);
 	x->gate = &d->work;
 	drain_gate_enter(x->gate);
 	if (m->queue < d->queues_n) {

@@ -11,7 +11,8 @@ static const char *const reasons[] = {
 static const char *const results[] = { "confirmed", "returned", "refused",
 	"lost", "unsent" };
 
-enum { STARTS, STOPS, LETTERS, RESULTS, DISCONNECTS, MESSAGES, BYTES, SLOTS };
+enum { STARTS, STOPS, LETTERS, RESULTS, DISCONNECTS, MESSAGES, BYTES, FULL,
+	SLOTS, DELIVERIES, FAULTS };
 static struct metric metrics[] = {
 	[STARTS] = METRIC(COUNTER, "argiope_harvest_door_starts_total",
 	    "Start messages accepted."),
@@ -29,6 +30,12 @@ static struct metric metrics[] = {
 	    "Messages that the broker has not confirmed."),
 	[BYTES] = METRIC(GAUGE, "argiope_harvest_door_outbox_bytes",
 	    "Their bodies, bytes."),
+	[FULL] = METRIC(GAUGE, "argiope_harvest_door_outbox_full",
+	    "1: harvests pause until the broker has confirmed some."),
+	[DELIVERIES] = METRIC(GAUGE, "argiope_harvest_door_deliveries",
+	    "Start messages and stops that are not acknowledged yet."),
+	[FAULTS] = METRIC(COUNTER, "argiope_harvest_door_faults_total",
+	    "Faults of ended harvests that count against harvest.tries_max."),
 	[SLOTS] = METRIC(GAUGE, "argiope_harvest_door_slots_used",
 	    "Slots of queues that harvests use."),
 };
@@ -70,8 +77,9 @@ harvest_meter_disconnected(void)
 }
 
 void
-harvest_meter_outbox(const struct store_outbox_totals *t)
+harvest_meter_outbox(const struct store_outbox_totals *t, bool full)
 {
+	metric_set(&metrics[FULL], full);
 	metric_set(&metrics[MESSAGES], (int64_t)t->messages);
 	metric_set(&metrics[BYTES], (int64_t)t->bytes);
 }
@@ -80,4 +88,16 @@ void
 harvest_meter_slots(int64_t more)
 {
 	metric_add(&metrics[SLOTS], more);
+}
+
+void
+harvest_meter_deliveries(int64_t more)
+{
+	metric_add(&metrics[DELIVERIES], more);
+}
+
+void
+harvest_meter_faults(unsigned n)
+{
+	metric_add(&metrics[FAULTS], n);
 }

@@ -16,7 +16,9 @@ void harvest_meter_stop(void);               /* a stop was obeyed or kept */
 void harvest_meter_letter(enum letter_reason);
 void harvest_meter_result(enum broker_result);
 void harvest_meter_disconnected(void);
-void harvest_meter_outbox(const struct store_outbox_totals *);
+void harvest_meter_outbox(const struct store_outbox_totals *, bool full);
 void harvest_meter_slots(int64_t more);      /* used ones */
+void harvest_meter_deliveries(int64_t more); /* in hand */
+void harvest_meter_faults(unsigned n);       /* of a harvest that has ended */
 
 #endif

@@ -34,6 +34,33 @@ struct lane {
 
 static void start_lanes(struct harvest_door *);
 
+/* ---- Room ---- */
+
+/* It has become so many bytes. */
+static void
+look_at_room(struct harvest_door *d)
+{
+	uint64_t most = d->outbox_bytes_max;
+
+	harvest_meter_outbox(&d->outbox, d->outbox_full);
+	if (d->stopping)
+		return;
+	if (!d->outbox_full && d->outbox.bytes >= most) {
+		log_warn("harvest.outbox_full", "bytes=%llu",
+		    (unsigned long long)d->outbox.bytes);
+		d->outbox_full = true;
+		follower_pause_for_room(d);
+	} else if (d->outbox_full && d->outbox.bytes <= most - most / 8) {
+		log_info("harvest.outbox_room", "bytes=%llu",
+		    (unsigned long long)d->outbox.bytes);
+		d->outbox_full = false;
+		follower_go_on(d);
+	} else {
+		return;
+	}
+	harvest_meter_outbox(&d->outbox, d->outbox_full);
+}
+
 static void
 free_lane(struct lane *l)
 {
@@ -137,7 +164,7 @@ loaded(struct store_job *j)
 		if (l->confirmed != 0) {
 			d->outbox.messages--;
 			d->outbox.bytes -= l->confirmed_bytes;
-			harvest_meter_outbox(&d->outbox);
+			look_at_room(d);
 		}
 		l->confirmed = 0;
 		if (l->message.number != 0) {
@@ -216,7 +243,7 @@ outbox_sender_kick(struct harvest_door *d, struct str harvest,
 		return;
 	d->outbox.messages += added->messages;
 	d->outbox.bytes += added->bytes;
-	harvest_meter_outbox(&d->outbox);
+	look_at_room(d);
 	find_lane(d, harvest)->more = true;
 	start_lanes(d);
 }
@@ -230,7 +257,7 @@ all_loaded(struct store_job *j)
 	for (size_t i = 0; i < d->outbox_ids_n; i++)
 		(void)find_lane(d, d->outbox_ids[i]);
 	arena_free(&d->outbox_arena);
-	harvest_meter_outbox(&d->outbox);
+	look_at_room(d);
 	start_lanes(d);
 	drain_gate_leave(&d->sending);
 }

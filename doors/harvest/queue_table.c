@@ -9,16 +9,21 @@
 #define KEY_BYTES_MAX 255u
 
 static const struct queue_row rows[] = {
-	{ "twitter_rest_harvester", "twitter twitter2", false, false },
-	{ "twitter_rest_harvester_priority", "twitter twitter2", true, false },
-	{ "flickr_harvester", "flickr", false, true },
-	{ "tumblr_harvester", "tumblr", false, false },
-	{ "weibo_harvester", "weibo", false, false },
-	{ "mastodon_harvester", "mastodon", false, false },
-	{ "bluesky_harvester", "bluesky", false, false },
-	{ "feed_harvester", "feed", false, false },
-	{ "youtube_harvester", "youtube", false, false },
-	{ "json_harvester", "json", false, false },
+	{ .name = "twitter_rest_harvester", .platforms = "twitter twitter2" },
+	{ .name = "twitter_rest_harvester_priority",
+	    .platforms = "twitter twitter2", .priority = true },
+	{ .name = "twitter_harvester", .platforms = "twitter twitter2",
+	    .streams = true },
+	{ .name = "flickr_harvester", .platforms = "flickr", .all = true },
+	{ .name = "tumblr_harvester", .platforms = "tumblr" },
+	{ .name = "weibo_harvester", .platforms = "weibo" },
+	{ .name = "mastodon_harvester", .platforms = "mastodon" },
+	{ .name = "mastodon_stream_harvester", .platforms = "mastodon",
+	    .streams = true },
+	{ .name = "bluesky_harvester", .platforms = "bluesky" },
+	{ .name = "feed_harvester", .platforms = "feed" },
+	{ .name = "youtube_harvester", .platforms = "youtube" },
+	{ .name = "json_harvester", .platforms = "json" },
 };
 
 const struct queue_row *
@@ -41,7 +46,8 @@ has_platform(const struct queue_row *row, const char *platform)
 static bool
 takes_connector(const struct queue_row *row, const struct connector *c)
 {
-	return c->kind == CONNECTOR_BATCH && has_platform(row, c->platform);
+	return row->streams == (c->kind == CONNECTOR_STREAM) &&
+	    has_platform(row, c->platform);
 }
 
 const struct str *

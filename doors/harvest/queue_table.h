@@ -3,7 +3,7 @@
  *
  * Queue names are SFM's own, so that waiting messages are taken over.  The keys
  * that bind a queue come from the table of connectors: those of its platforms
- * that end by themselves.
+ * that end by themselves, or its streams.
  *
  *     harvest.start.mastodon.mastodon_account[.priority]
  *     harvest.status.mastodon.mastodon_account[.priority]
@@ -23,6 +23,7 @@ struct queue_row {
 	const char *platforms;       /* "twitter twitter2" */
 	bool priority;               /* keys end in ".priority" */
 	bool all;                    /* one key takes all of a platform */
+	bool streams;                /* of harvests that go on */
 };
 
 /* The i-th; NULL after the last. */

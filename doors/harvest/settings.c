@@ -40,7 +40,11 @@ const struct setting settings_rows[SETTINGS_N] = {
 	    "means each whose harvests this program can do." },
 	[SET_CONCURRENCY] = { "harvest.concurrency", CONF_LIST, "", 0, 4096,
 	    "QUEUE=N", CONF_RESTART, "How many harvests of a queue run at a "
-	    "time, from 1 to 1000; others run one." },
+	    "time, from 1 to 1000; others run one.  Those of streams share "
+	    "harvest.streams_max." },
+	[SET_STREAMS_MAX] = { "harvest.streams_max", CONF_INT, "64", 1, 1000,
+	    "", CONF_RESTART, "How many harvests of streams run at a time, of "
+	    "all their queues together." },
 	[SET_HEARTBEAT_S] = { "harvest.heartbeat_s", CONF_INT, "300", 10, 300,
 	    "s", CONF_RESTART, "A harvest that has said nothing for so long "
 	    "sends its status." },
@@ -56,6 +60,17 @@ const struct setting settings_rows[SETTINGS_N] = {
 	    "files that wait in the data directory because a root is away, "
 	    "full or read-only: harvests whose files wait pause when they "
 	    "have so many bytes together." },
+	[SET_PREFETCH_MAX] = { "harvest.prefetch_max", CONF_INT, "1", 1, 100,
+	    "", CONF_RESTART, "Start messages of a queue that this daemon has "
+	    "in hand at a time.  More of them begin sooner where a queue has "
+	    "many slots, and are not there for other daemons." },
+	[SET_TRIES_MAX] = { "harvest.tries_max", CONF_INT, "3", 1, 100, "",
+	    CONF_RESTART, "So often a harvest may meet a fault that trying a "
+	    "call again does not mend; with the last one it has failed." },
+	[SET_OUTBOX_BYTES_MAX] = { "harvest.outbox_bytes_max", CONF_SIZE,
+	    "1GiB", 4096, INT64_C(1) << 50, "bytes", CONF_RESTART, "When "
+	    "messages that the broker has not confirmed are so many bytes, "
+	    "harvests pause, until an eighth of it is free." },
 };
 
 static enum conf_id
@@ -133,13 +148,18 @@ read_concurrency(struct harvest_door *d, struct why *w)
 		size_t equals = str_find_char(word, '=');
 		struct str name = str_trim(str_cut(word, 0, equals));
 		uint64_t n;
+		const struct queue_row *row = find_row(name);
 		if (!str_to_u64(str_trim(str_from(word, equals + 1)), &n) ||
-		    n < 1 || n > 1000 || find_row(name) == NULL)
+		    n < 1 || n > 1000 || row == NULL)
 			return why(w, ERR_CONFIG, "harvest.concurrency: "
 			    "\"%.*s\" is no QUEUE=N", STR_FMT(word));
+		if (row->streams)
+			return why(w, ERR_CONFIG, "harvest.concurrency: "
+			    "%s is of streams, which harvest.streams_max is "
+			    "for", row->name);
 		for (size_t i = 0; i < d->queues_n; i++)
-			if (str_eq(name, str_of(d->queues[i].row->name)))
-				d->queues[i].slots = (unsigned)n;
+			if (d->queues[i].row == row)
+				d->queues[i].own.max = (unsigned)n;
 	}
 	return OK;
 }
@@ -153,7 +173,9 @@ add_queue(struct harvest_door *d, const struct queue_row *row)
 	if (n == 0 || (text_of(d, SET_QUEUES).n > 0 &&
 	    !list_has(d, SET_QUEUES, str_of(row->name))))
 		return;
-	d->queues[d->queues_n] = (struct served){ row, 1, 0 };
+	struct served *q = &d->queues[d->queues_n];
+	*q = (struct served){ .row = row, .own.max = row->streams ? 0 : 1 };
+	q->slots = row->streams ? &d->streams : &q->own;
 	d->broker_queues[d->queues_n++] = (struct broker_queue){
 	    str_of(row->name), keys, n };
 }
@@ -246,6 +268,7 @@ read_broker(struct harvest_door *d, struct why *w)
 	    .password_file = text_of(d, SET_PASSWORD_FILE).p,
 	    .tls_ca = text_of(d, SET_TLS_CA).p,
 	    .exchange = text_of(d, SET_EXCHANGE).p,
+	    .limits = &d->limits,
 	    .queues = d->broker_queues, .queues_n = d->queues_n + 2 };
 	enum err e = broker_check(&d->broker_options, &inner);
 	return e == OK ? OK : why(w, e, "harvest.%s", inner.text);
@@ -262,6 +285,11 @@ settings_read(struct harvest_door *d, struct why *w)
 	d->heartbeat_ms = conf_int(c, id_of(SET_HEARTBEAT_S)) *
 	    1000;
 	d->staged_bytes_max = conf_size(c, id_of(SET_STAGED_BYTES_MAX));
+	d->limits = BROKER_LIMITS_DEFAULT;
+	d->limits.prefetch_max = conf_int(c, id_of(SET_PREFETCH_MAX));
+	d->tries_max = (unsigned)conf_int(c, id_of(SET_TRIES_MAX));
+	d->outbox_bytes_max = conf_size(c, id_of(SET_OUTBOX_BYTES_MAX));
+	d->streams.max = (unsigned)conf_int(c, id_of(SET_STREAMS_MAX));
 	pace_init(&d->pace, conf_int(c, id_of(SET_STATUS_MS_MIN)));
 	enum err e = read_roots(d, w);
 	if (e == OK)

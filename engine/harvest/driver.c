@@ -68,6 +68,7 @@ redo(struct slot *s, const char *what)
 	FREED(buf_free) struct buf url = BUF_INIT, names = BUF_INIT;
 
 	s->failures = s->refusals = 0;
+	d->look.faults++;
 	if (++d->failures < d->options.tries_max) {
 		driver_wait_ms(s, DRIVER_REDO_MS, "another try");
 		return;

@@ -105,6 +105,7 @@ enum driver_end driver_end(const struct driver *);
 struct driver_look {
 	uint64_t calls;              /* answers, of this process */
 	uint64_t replayed;           /* answers that were read again */
+	unsigned faults;             /* of tries_max */
 	struct mono waits_until;     /* ns 0: it waits for nobody */
 	const char *waits_for;       /* "the rate limit" */
 };

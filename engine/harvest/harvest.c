@@ -64,6 +64,7 @@ fill_view(const struct harvest *h, struct harvest_view *v)
 		return;
 	struct driver_look look = driver_look(h->driver);
 	v->replayed = look.replayed;
+	v->faults = look.faults;
 	v->waits_for = look.waits_for;
 	v->waits_ms = MAX(0, mono_ns_between(clock_mono(),
 	    look.waits_until) / NS_PER_MS);
@@ -203,7 +204,8 @@ harvest_open_driver(struct harvest *h, struct driver **out, struct why *w)
 	    .budgets = h->all->budgets, .order = &h->text.order,
 	    .secrets = h->text.secrets, .secrets_n = h->text.secrets_n,
 	    .redact = conf_bool(ho->conf, CONF_WARC_REDACT),
-	    .totals = &h->totals, .tries_max = HARVEST_TRIES_MAX,
+	    .totals = &h->totals, .tries_max = ho->tries_max > 0 ?
+	    ho->tries_max : HARVEST_TRIES_MAX,
 	    .saved = buf_str(&h->saved), .captures = h->captures,
 	    .spool_dir = h->dir, .spool_pool = h->all->spool_pool,
 	    .spools = h->spools, .spools_n = h->spools_n,
@@ -314,6 +316,7 @@ free_harvest(struct harvest **hp)
 	totals_free(&h->totals);
 	buf_free(&h->saved);
 	buf_free(&h->sealed);
+	buf_free(&h->noted);
 	buf_free(&h->settling.saved);
 	buf_free(&h->settling.totals);
 	arena_free(&h->settling.arena);

@@ -43,6 +43,7 @@ struct harvest_view {
 	uint64_t replayed;           /* of them, read again from the archive */
 	uint64_t warcs, warc_bytes;  /* in their places */
 	uint64_t warcs_waiting;      /* finished, and not there yet */
+	unsigned faults;             /* of this process; tries_max bounds it */
 	const char *label;           /* of the items */
 	const char *waits_for;       /* "the rate limit"; NULL: for nothing */
 	int64_t waits_ms;
@@ -55,6 +56,7 @@ struct harvests_options {
 	struct loop *home;
 	const struct conf *conf;
 	const char *data_dir;        /* absolute */
+	unsigned tries_max;          /* 0: HARVEST_TRIES_MAX */
 	/* It is over, or paused; its view is valid during the call. */
 	void (*ended)(void *arg, const struct harvest_view *);
 	/* The rest may be NULL.  It runs or is stopping, or files are in their

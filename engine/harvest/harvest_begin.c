@@ -130,13 +130,22 @@ note_running(struct store_job *j, struct store *st)
 	struct harvest *h = CONTAINER(j, struct harvest, store);
 
 	h->why = WHY_INIT;
-	(void)!store_harvest_set_state(st, h->id, STORE_HARVEST_RUNNING,
-	    clock_wall(), &h->why);
+	if (store_begin(st, &h->why) != OK)
+		return;
+	enum err e = store_harvest_set_totals(st, h->id, buf_str(
+	    &h->noted), &h->why);
+	if (e == OK)
+		e = store_harvest_set_state(st, h->id, STORE_HARVEST_RUNNING,
+		    clock_wall(), &h->why);
+	(void)!store_end(st, e, &h->why);
 }
 
 void
 harvest_note_running(struct harvest *h)
 {
+	/* No answer has come since they were settled; a note may have. */
+	buf_clear(&h->noted);
+	totals_put(&h->totals, &h->noted);
 	harvest_store(h, &h->store, note_running, running_noted);
 }
 

@@ -152,7 +152,7 @@ struct harvest {
 	struct store_job store;
 	struct why why;
 	struct store_harvest row;
-	struct buf sealed;
+	struct buf sealed, noted;    /* noted: totals, as it begins to run */
 
 	struct timer roll_timer;     /* warc.rollover_s */
 	struct timer stop_timer;     /* HARVEST_STOP_MS */

@@ -260,6 +260,22 @@ store_harvest_set_state(struct store *st, struct str id,
 }
 
 enum err
+store_harvest_set_totals(struct store *st, struct str id, struct str totals,
+    struct why *w)
+{
+	bool mine;
+	enum err e = store_enter(st, &mine, w);
+
+	if (e != OK)
+		return e;
+	struct query *q = database_query(st->db, "UPDATE harvest SET"
+	    " totals = ?2 WHERE id = ?1");
+	query_str(q, 1, store_text(id));
+	query_str(q, 2, store_text(totals));
+	return run_one(st, q, id, mine, w);
+}
+
+enum err
 store_harvest_seal(struct store *st, struct str id, struct str sealed,
     struct why *w)
 {

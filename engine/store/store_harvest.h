@@ -98,6 +98,9 @@ MUST_USE enum err store_harvest_set_state(struct store *, struct str id,
 MUST_USE enum err store_harvest_ready(struct store *,
     const struct store_harvest *, const struct store_harvest_warc *, size_t n,
     struct why *);
+/* The findings alone, which no new answer has changed. */
+MUST_USE enum err store_harvest_set_totals(struct store *, struct str id,
+    struct str totals, struct why *);
 MUST_USE enum err store_harvest_placed(struct store *, struct str id,
     struct str name, struct why *);
 MUST_USE enum err store_harvest_merged(struct store *, struct str id,

@@ -140,6 +140,13 @@ a_file_is_noted_once(void **state)
 	assert_true(str_eq(h.saved, STR("\0saved")));
 	assert_int_equal(h.end, STORE_HARVEST_FAILURE);
 	assert_false(h.merged);
+	assert_int_equal(store_harvest_set_totals(store, id, STR("{\"a\":1}"),
+	    NULL), OK);
+	h = get(id);
+	assert_true(str_eq(h.totals, STR("{\"a\":1}")));
+	assert_int_equal(h.captures, 13);
+	assert_int_equal(store_harvest_set_totals(store, STR("none-1"),
+	    STR("{}"), NULL), ERR_ABSENT);
 	assert_int_equal(store_harvest_placed(store, id, STR("a-2.warc.gz"),
 	    NULL), OK);
 	assert_int_equal(store_harvest_placed(store, id, STR("b"), NULL),

@@ -39,6 +39,8 @@ from simulated import Platforms
 HOST = "mastodon.example"
 KEY = "harvest.start.mastodon.mastodon_account"
 STATUS = "harvest.status.mastodon.mastodon_account"
+PRIVATE, TWITTER_API = "private.example", "api.twitter.com"
+HOSTS = HOST, PRIVATE, TWITTER_API, "stream.twitter.com"
 FINAL = ("completed success", "completed failure")
 need_rabbitmq("harvest_door")
 
@@ -138,9 +140,10 @@ class Door(Serve):
     def __init__(self, name, instance=None, more=(), **rest):
         super().__init__(name, [
             f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}",
-            f"harvest.instance={instance or name}",
+            f"harvest.instance={instance or name}", "urlfrontier.listen=off",
             f"harvest.roots=/sfm-data={ROOT}", "harvest.host=crawl1",
-            f"fetch.resolve={HOST}:443:127.0.0.1:{sim.port}",
+            "fetch.resolve=" + ",".join(f"{h}:443:127.0.0.1:{sim.port}"
+                                        for h in HOSTS),
             f"fetch.ca_file={sim.ca}", *more], **rest)
 
     def log_has(self, word):
@@ -179,7 +182,7 @@ def depth(queue):
     return None
 
 
-# What contracts/harvest.md section 1 says of types that end by themselves.
+# What contracts/harvest.md section 1 says.
 TWITTER = ["twitter.twitter_search", "twitter.twitter_user_timeline",
            "twitter2.twitter_search_2", "twitter2.twitter_user_timeline_2",
            "twitter2.twitter_academic_search"]
@@ -187,6 +190,10 @@ BINDINGS = {("argiope_stop_one", "harvest.stop.#")} | {
     (queue, f"harvest.start.{type}") for queue, types in {
         "twitter_rest_harvester": TWITTER,
         "twitter_rest_harvester_priority": [t + ".priority" for t in TWITTER],
+        "twitter_harvester": ["twitter.twitter_filter",
+                              "twitter.twitter_sample",
+                              "twitter2.twitter_filter_stream"],
+        "mastodon_stream_harvester": ["mastodon.mastodon_stream"],
         "flickr_harvester": ["flickr.*"],
         "tumblr_harvester": ["tumblr.tumblr_blog_posts"],
         "weibo_harvester": ["weibo.weibo_timeline", "weibo.weibo_search"],
@@ -358,7 +365,7 @@ def stops():
             f["status"], [i["code"] for i in f["infos"]], f["warcs"]["count"],
             f["date_started"] == f["date_ended"]),
             ("completed success", ["harvest_stopped"], 0, True))
-    sim.faults({"match": {"path": "/api/v1/accounts/*/statuses"},
+    sim.faults({"match": {"path": "/api/v1/accounts/1*"},
                 "fault": {"stall": 300, "at": 0}})
     o = order("ada")
     sfm.publish(KEY, o)
@@ -378,6 +385,220 @@ def stops():
     sfm.quiet()
     same("stop of a finished one: nothing is said", len(sfm.of(o["id"])),
          before)
+
+
+class Followed:
+    """An order of a stream, and what is said of it."""
+
+    def __init__(self, type, key, seeds, credentials):
+        self.o = dict(order(), type=type, credentials=credentials,
+                      seeds=seeds)
+        self.id, self.type = self.o["id"], type
+        self.key, self.status = (f"harvest.{word}.{key}"
+                                 for word in ("start", "status"))
+
+    def start(self):
+        sfm.publish(self.key, self.o)
+
+    def said(self):
+        return sfm.of(self.id, self.status)
+
+    def words(self):
+        return sfm.statuses(self.id, self.status)
+
+    def warcs(self):
+        return sfm.of(self.id, "warc_created")
+
+    def runs(self, seconds=20):
+        return check(f"{self.type}: it runs", sfm.wait(
+            lambda: "running" in self.words(), seconds), door.said())
+
+    def count(self):
+        return sum(n for day in (self.said() or [{"stats": {}}])[-1]["stats"]
+                   .values() for n in day.values())
+
+    def ends(self, items, warcs, seconds=40):
+        f = sfm.final(self.id, seconds, self.status)
+        if not check(f"{self.type}: it ends", f is not None, door.said()):
+            return
+        same(f"{self.type}: success", (f["status"], f["errors"]),
+             ("completed success", []))
+        same(f"{self.type}: its posts", self.count(), items)
+        check(f"{self.type}: its files", warcs <= len(self.warcs()) ==
+              f["warcs"]["count"], (self.warcs(), f["warcs"]))
+        files = {ROOT + w["warc"]["path"].removeprefix("/sfm-data")
+                 for w in self.warcs()}
+        same(f"{self.type}: they are there", files, set(glob.glob(
+            place(self.o) + "/20*/*/*/*/*.warc.gz")))
+        keys = [k for k, b, *_ in sfm.got if b in sfm.of(self.id)]
+        check(f"{self.type}: the final status is the last message",
+              keys[-1] == self.status and sfm.of(self.id)[-1] is f, keys)
+
+
+def add(host, n):
+    sim.own("change", {"host": host, "add": {"account": "ada", "n": n}})
+
+
+def connected(*paths):
+    check(f"streams: {paths} are connected", wait_until(lambda: set(paths) <= {
+        x["path"] for x in sim.log()}, 30), {x["path"] for x in sim.log()})
+    time.sleep(1)
+
+
+def consumers(queue):
+    for line in rabbit.ctl("-q", "list_queues", "name", "consumers").split(
+            "\n"):
+        if line.split("\t")[0] == queue:
+            return int(line.split("\t")[1])
+
+
+def streams():
+    """The specification's flow of a stream harvest, with two slots for all."""
+    door.stop(40)
+    sim.own("forget", {})
+    door.settings += ["harvest.heartbeat_s=10", "harvest.streams_max=2",
+                      "warc.rollover_s=12s"]
+    door.start()
+    t = sim.world(TWITTER_API)
+    keys = {k: t["credentials"][k] for k in (
+        "consumer_key", "consumer_secret", "access_token",
+        "access_token_secret")}
+    ada = next(a for a in t["accounts"] if a["name"] == "ada")["id"]
+    tweets = Followed("twitter_filter", "twitter.twitter_filter",
+                      [{"id": "s0", "token": {"follow": ada}}], keys)
+    toots = Followed("mastodon_stream", "mastodon.mastodon_stream", [], {
+        "instance": f"https://{PRIVATE}",
+        "access_token": sim.world(PRIVATE)["tokens"]["user"]})
+    # An application and a user may have a stream each.
+    waiting = Followed("twitter_filter_stream",
+                       "twitter2.twitter_filter_stream",
+                       [{"id": "s0", "token": {"rule": "from:ada"}}],
+                       {"bearer_token": t["credentials"]["bearer_token"]})
+    tweets.start()
+    toots.start()
+    if not (tweets.runs() and toots.runs()):
+        return
+    waiting.start()
+    check("streams: when all slots are used no queue of theirs is consumed",
+          wait_until(lambda: (depth("twitter_harvester"),
+                              consumers("twitter_harvester"),
+                              consumers("mastodon_stream_harvester")) ==
+                     (1, 0, 0), 10))
+    check("streams: other queues are", consumers("mastodon_harvester") == 1)
+    connected("/1.1/statuses/filter.json", "/api/v1/streaming/public")
+    before = len(sim.world(PRIVATE)["public"])
+    add(TWITTER_API, 20)
+    add(PRIVATE, 15)
+    # Boosts are not shown.
+    shown = len(sim.world(PRIVATE)["public"]) - before
+    check("streams: files while they run", sfm.wait(
+        lambda: tweets.warcs() and toots.warcs(), 30), door.said())
+    check("streams: and counts", sfm.wait(
+        lambda: (tweets.count(), toots.count()) == (20, shown), 15),
+        (tweets.count(), toots.count()))
+    sfm.quiet(3)
+    before = len(tweets.said()), len(toots.said())
+    check("streams: they say that they run", sfm.wait(
+        lambda: len(tweets.said()) > before[0] and
+        len(toots.said()) > before[1], 25))
+    same("streams: nothing else", set(tweets.words() + toots.words()),
+         {"running"})
+    sfm.publish("harvest.stop.mastodon.mastodon_stream", {"id": toots.id})
+    toots.ends(shown, 1)
+    check("streams: it said stopping", toots.words()[-2:] == [
+        "stopping", "completed success"], toots.words())
+    waiting.runs()
+    connected("/2/tweets/search/stream")
+    # One with the program's end: paused, and taken up.
+    add(TWITTER_API, 5)
+    time.sleep(1)
+    same("streams: the daemon ends in order", door.stop(40), 0)
+    check("streams: both have paused", sfm.wait(
+        lambda: "paused" == tweets.words()[-1] == waiting.words()[-1], 10),
+        (tweets.words(), waiting.words()))
+    sfm.publish("harvest.stop.twitter2.twitter_filter_stream",
+                {"id": waiting.id})
+    before = len(tweets.words())
+    door.start()
+    check("streams: it is taken up", sfm.wait(
+        lambda: "running" in tweets.words()[before:], 20), tweets.words())
+    check("streams: and says so", "harvest_resumed" in [
+        w["code"] for w in tweets.said()[-1]["warnings"]], tweets.said()[-1])
+    waiting.ends(5, 1)
+    sfm.publish("harvest.stop.twitter.filter", {"id": tweets.id})
+    tweets.ends(25, 2)
+    same("streams: all is consumed again", [consumers(q) for q in (
+        "twitter_harvester", "mastodon_stream_harvester")], [1, 1])
+    del door.settings[-3:]
+    door.restart()
+
+
+def slow(ms):
+    sim.faults({"match": {"path": "/api/v1/accounts/1*"},
+                "fault": {"stall": ms, "at": 0}})
+
+
+def with_settings(*more):
+    door.stop(40)
+    door.settings += more
+    door.start()
+    return len(more)
+
+
+def limits():
+    """The limits of section 8, at their edges."""
+    n = with_settings("harvest.outbox_bytes_max=4096",
+                      "harvest.prefetch_max=3", "harvest.tries_max=1",
+                      "harvest.concurrency=mastodon_harvester=12",
+                      "harvest.host=" + "h" * 250)
+    rows = rabbit.ctl("-q", "list_consumers", "queue_name", "prefetch_count")
+    check("prefetch_max: the broker holds to it", wait_until(
+        lambda: "mastodon_harvester\t3" in rabbit.ctl(
+            "-q", "list_consumers", "queue_name", "prefetch_count"), 10), rows)
+    sim.faults({"match": {"path": "/api/v1/accounts/1*"},
+                "fault": {"status": 418}})
+    o = order("ada")
+    sfm.publish(KEY, o)
+    f = sfm.final(o["id"])
+    check("tries_max: one fault is one too many", f is not None and
+          [e["code"] for e in f["errors"]] == ["unknown_error"], f)
+    check("tries_max: it is counted", wait_until(lambda: door.metric(
+        "argiope_harvest_door_faults_total") == 1, 5))
+    # Messages that no queue takes fill the outbox.
+    slow(1500)
+    sfm.connection.release()
+    rabbit.ctl("delete_queue", "sfm_ui")
+    orders = [order("ada") for _ in range(12)]
+    c = Connection(f"amqp://guest:guest@127.0.0.1:{rabbit.port}//")
+    for o in orders:
+        with producers[c].acquire(block=True) as p:
+            p.publish(body=o, routing_key=KEY, exchange=sfm.exchange)
+    c.release()
+    full = "argiope_harvest_door_outbox_full"
+    check("outbox_bytes_max: it is full", wait_until(
+        lambda: door.metric(full) == 1 and
+        door.metric("argiope_harvest_door_starts_total") >= 13, 40),
+        door.said())
+    check("outbox_bytes_max: harvests pause", wait_until(
+        lambda: door.metric("argiope_harvest_door_slots_used") == 0, 30))
+    asked = len(sim.log())
+    time.sleep(3)
+    same("outbox_bytes_max: nothing more is asked for", len(sim.log()), asked)
+    sim.faults()
+    sfm.connect()
+    finals = [sfm.final(o["id"], 90) for o in orders]
+    same("outbox_bytes_max: they go on when there is room",
+         [f and f["status"] for f in finals], ["completed success"] * 12)
+    check("outbox_bytes_max: and say so", all(f and "harvest_resumed" in [
+        w["code"] for w in f["warnings"]] for f in finals), [
+        (f and f["warnings"], sfm.statuses(o["id"]))
+        for o, f in zip(orders, finals)])
+    check("outbox_bytes_max: each has paused", all(
+        "paused" in sfm.statuses(o["id"]) for o in orders),
+        [sfm.statuses(o["id"]) for o in orders])
+    same("outbox_bytes_max: it has room", door.metric(full), 0)
+    del door.settings[-n:]
+    door.restart()
 
 
 def kills():
@@ -422,7 +643,7 @@ def kills():
 
 def pauses():
     """SIGTERM pauses it and says so; the next start takes it up."""
-    sim.faults({"match": {"path": "/api/v1/accounts/*/statuses"},
+    sim.faults({"match": {"path": "/api/v1/accounts/1*"},
                 "fault": {"stall": 200, "at": 0}})
     o = order("ada")
     sfm.publish(KEY, o)
@@ -503,7 +724,7 @@ def secrets():
 
 def without_a_url():
     """Without harvest.url nobody is contacted."""
-    plain = Serve("plain", [])
+    plain = Serve("plain", ["urlfrontier.listen=off"])
     time.sleep(1)
     rows = rabbit.ctl("-q", "list_connections", "client_properties")
     same("without harvest.url: no connection", rows.count("argiope"), 0)
@@ -523,7 +744,8 @@ door = Door("one")
 sfm = Sfm()
 wait_until(lambda: door.log_has("side=publishing") and
            depth("argiope_dead") is not None, 20)
-for scene in (objects, whole, refused, letters, stops, pauses, kills,
+for scene in (objects, whole, refused, letters, stops, pauses, streams, limits,
+              kills,
               crashed, no_listener, secrets):
     if wanted and scene.__name__ not in wanted:
         continue
