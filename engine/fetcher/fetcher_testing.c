@@ -138,7 +138,8 @@ free_web(struct transport **tp)
 	*tp = NULL;
 }
 
-static const struct transport_table web_table = { start, stop, free_web };
+static const struct transport_table web_table = { .start = start,
+	.stop = stop, .free = free_web };
 
 /* --- the rig ------------------------------------------------------------- */
 
