@@ -2,7 +2,7 @@
  * A call that becomes a WebSocket: its messages go to the call's owner as they
  * come, one a line.
  *
- *     request with a key ─► 101 ─► hello? ─► messages ... ─► a close, or silence
+ *     request with a key ─► 101 ─► hello? ─► messages ... ─► close, or silence
  *
  * Pings are answered here.  While the owner cannot take more, nothing is read,
  * and the server waits.  What the owner wants archived comes back as calls with

@@ -249,8 +249,8 @@ call_stream_restore(struct page *p)
 	buf_put_str(&h->body, r->body);
 	if (c->archive == CALL_FRAMES)
 		call_frames_restore(p);
-	else if (http_parse_head(h->head, false, HTTP_LIMITS_DEFAULT, a, &h->parsed,
-	    NULL) != OK)
+	else if (http_parse_head(h->head, false, HTTP_LIMITS_DEFAULT, a,
+	    &h->parsed, NULL) != OK)
 		h->parsed = (struct http_head){ 0 };
 	h->status = h->parsed.status;
 	p->streamed = true;

@@ -1,9 +1,9 @@
 /*
  * Messages of a WebSocket:
  *
- *     101 ─► handshake archived ─► messages ─► a block ─► archived ─► line() ...
- *                                     ▲           │ BLOCK_MS, BLOCK_BYTES
- *                                     └───────────┘
+ *     101 ─► handshake kept ─► messages ─► block ─► kept ─► line() ...
+ *                                 ▲          │ BLOCK_MS, BLOCK_BYTES
+ *                                 └──────────┘
  *     ended ─► the last block ─► answer()
  *
  * A block is a capture of its own, so that a connection may stay for as long as
