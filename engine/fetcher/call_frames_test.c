@@ -276,7 +276,7 @@ other_answers_are_archived(void **state)
 	end(&f);
 }
 
-/* ---- Time, and readers that are slow -------------------------------------- */
+/* ---- Time, and readers that are slow ------------------------------------- */
 
 static void
 silence_ends_it(void **state)
@@ -373,7 +373,7 @@ much_comes_at_once(void **state)
 	end(&f);
 }
 
-/* ---- Records -------------------------------------------------------------- */
+/* ---- Records ------------------------------------------------------------- */
 
 static void
 what_its_owner_has_is_archived(void **state)
