@@ -3,7 +3,9 @@ connections that end, in all ways, at the same time; cursors that are too old;
 many accounts; a run that continues where the last one has ended.  What is
 archived is what the simulator has sent."""
 import collections
+import csv
 import glob
+import io
 import re
 import signal
 
@@ -227,4 +229,42 @@ for host in ("localhost", "127.0.0.1", "10.1.2.3"):
 
 unknown = {(x["host"], x["path"]) for x in sim.log() if not x["known"]}
 same("nothing was asked that the simulator does not know", unknown, set())
+
+# ---- Made again, and read by others -------------------------------------------
+
+every = [w for place in runs for w in warcs(place)] + warcs("many")
+shutil.copytree(os.path.dirname(warcs("many")[0]), "again")
+code, out, err = ours("archive", "reindex", "--rebuild", "--data", "again/data",
+                      "again")
+check("a lost data directory is made again: handshake and messages are its "
+      "captures", code == 0 and re.search(r"\b2 captures", out), out + err)
+code, out, err = ours("archive", "export", "csv", "many/posts")
+same("a line of CSV for each post", (code, len(list(csv.reader(
+    io.StringIO(out, newline="")))) - 1), (0, sum(archived("many").values())))
+python = python_with("warcio", "warcio==1.7.5", "cdxj-indexer==1.5.0",
+                     "setuptools<80")
+if python is None:
+    skip("warcio", "it cannot be installed from the package index")
+else:
+    code, out, err = run(python, "-m", "warcio.cli", "check", *every)
+    check("warcio check", code == 0 and every, (out + err)[-500:])
+python = python_with("fastwarc", "fastwarc==2.0.1", "click")
+if python is None:
+    skip("FastWARC", "it cannot be installed from the package index")
+else:
+    verdicts = []
+    for w in every:
+        run(python, "-c", "from fastwarc.cli import main; main()", "check",
+            "-q", "-p", "-o", "fast.out", w)
+        verdicts += open("fast.out").read().splitlines()
+    code, lines, err = ours("archive", "ls", "--all", "--json", *every)
+    same("FastWARC sees every record", len(verdicts), len(lines.splitlines()))
+    failed = [v for v in verdicts if not v.endswith(
+        (": OK, PAYLOAD_OK", ": OK, PAYLOAD_NO_DIGEST"))]
+    # It looks for an HTTP head in resources, whose whole block is payload.
+    resources = sum(json.loads(line)["type"] == "resource"
+                    for line in lines.splitlines())
+    check("... and finds all digests right, but for resources' payloads",
+          len(failed) == resources > 0 and
+          all(v.endswith(": OK, PAYLOAD_FAIL") for v in failed), failed[:3])
 done()
