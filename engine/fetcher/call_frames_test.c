@@ -240,8 +240,9 @@ messages_that_are_none(void **state)
 static void
 answers_that_are_no_websocket(void **state)
 {
-	static const char *const more[] = { "", "Sec-WebSocket-Extensions: "
-	    "permessage-deflate\r\n", "Sec-WebSocket-Protocol: other\r\n" };
+	static const char *const more[] = { "",
+	    "Sec-WebSocket-Extensions: x\r\n",
+	    "Sec-WebSocket-Protocol: other\r\n" };
 	struct followed f;
 
 	(void)state;
