@@ -19,7 +19,7 @@
 #include "os/clock.h"
 
 #define BLOCK_MS 5000
-#define BLOCK_BYTES ((size_t)256 << 10)
+#define BLOCK_BYTES ((size_t)128 << 10)
 #define HOLD_BYTES ((size_t)1 << 20)
 #define TYPE_LINES "application/x-ndjson"
 
