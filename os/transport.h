@@ -98,6 +98,13 @@ struct exchange {
 	/* The request may not be sent again, on another connection, when a kept
 	 * one ends without an answer: that ends with RESET. */
 	bool once;
+	/*
+	 * A WebSocket is asked for (RFC 6455): the headers have all of that.  A
+	 * status of 101 is the final answer's then; body() has what the server
+	 * sends, whatever it is, transport_send() sends, and a connection that
+	 * ends in order is DONE.  Any other answer is one as usual.
+	 */
+	bool upgrade;
 
 	struct ip connected_ip;
 	int http_version;                  /* 10, 11, 20 */
@@ -126,6 +133,9 @@ struct transport_table {
 	/* End it now; done(STOPPED) is called before this returns. */
 	void (*stop)(struct transport *, struct exchange *);
 	void (*free)(struct transport **);
+	/* Of an upgrade, behind head(); NULL: upgrades are not known. */
+	bool (*send)(struct transport *, struct exchange *, struct str);
+	void (*pause)(struct transport *, struct exchange *, bool);
 };
 struct transport {
 	const struct transport_table *table;
@@ -151,6 +161,24 @@ static inline void
 transport_stop(struct transport *t, struct exchange *x)
 {
 	t->table->stop(t, x);
+}
+
+/*
+ * Send bytes once a 101 has come; done() may follow, not from within.  False:
+ * the peer does not read, and more than TRANSPORT_SEND_BYTES_MAX would wait.
+ */
+#define TRANSPORT_SEND_BYTES_MAX ((size_t)4 << 20)
+static inline MUST_USE bool
+transport_send(struct transport *t, struct exchange *x, struct str bytes)
+{
+	return t->table->send(t, x, bytes);
+}
+
+/* Receive no more for now, or again.  What is on its way in body() comes. */
+static inline void
+transport_pause(struct transport *t, struct exchange *x, bool paused)
+{
+	t->table->pause(t, x, paused);
 }
 
 /* Requests under way end with STOPPED.  Not from within a callback. */

@@ -57,7 +57,7 @@ open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 	if (!ask_connected(tr, &ip))
 		return CURL_SOCKET_BAD;
 	tr->opened = true;
-	tr->fd = transport_socket_new(&tr->t->sockets, a->family);
+	tr->fd = transport_socket_new(transfer_sockets(tr), a->family);
 	return tr->fd;
 }
 
@@ -84,9 +84,9 @@ is_clean(struct transfer *tr, const struct transport_socket_ends *ends)
 {
 	struct curl_tlssessioninfo *info = NULL;
 
-	tr->fd = transport_socket_find(&tr->t->sockets, ends);
+	tr->fd = transport_socket_find(transfer_sockets(tr), ends);
 	if (!tr->x->tls)
-		return transport_socket_is_clean(&tr->t->sockets, tr->fd);
+		return transport_socket_is_clean(transfer_sockets(tr), tr->fd);
 	return curl_easy_getinfo(tr->easy, CURLINFO_TLS_SSL_PTR, &info) !=
 	    CURLE_OK || info == NULL || info->internals == NULL ||
 	    info->backend != CURLSSLBACKEND_OPENSSL ||
@@ -110,7 +110,7 @@ before_request(void *arg, char *ip_text, char *local_ip, int port,
 	ends.peer = ip;
 	(void)ip_from_text(str_of(local_ip), &ends.local);
 	if (tr->opened) {
-		transport_socket_connected(&tr->t->sockets, tr->fd, &ends,
+		transport_socket_connected(transfer_sockets(tr), tr->fd, &ends,
 		    !transfer_is_direct(tr));
 	} else if (!is_clean(tr, &ends)) {
 		tr->retry_fresh = true;
@@ -345,11 +345,11 @@ end_head(struct transfer *tr, struct str line)
 
 	buf_put_str(&tr->head, line);
 	tr->head_begun = false;
-	if (tr->status == 101)
+	if (tr->status == 101 && tr->upgrade == NULL)
 		return refuse(tr, "an upgrade nobody asked for");
 	if (tr->status < 100)
 		return refuse(tr, "no status");
-	if (tr->status < 200)
+	if (tr->status < 200 && tr->status != 101)
 		return true;
 	if (tr->status == 407 && tr->proxy.kind == TRANSPORT_PROXY_HTTP &&
 	    !x->tls) {
@@ -389,10 +389,10 @@ count_head(struct transfer *tr, size_t n)
 
 /* At once: libcurl may use the connection again before we hear of its end. */
 static void
-count_answer(const struct transfer *tr, size_t n)
+count_answer(struct transfer *tr, size_t n)
 {
 	if (!tr->x->tls)
-		transport_socket_answered(&tr->t->sockets, tr->fd, n);
+		transport_socket_answered(transfer_sockets(tr), tr->fd, n);
 }
 
 /* CURLOPT_HEADERFUNCTION: one line, heads of 1xx answers and trailers too. */
@@ -474,6 +474,20 @@ take_body(char *p, size_t size, size_t n, void *arg)
 	return 0;
 }
 
+bool
+transport_answer_line(struct transfer *tr, struct str line)
+{
+	return take_header((char *)(uintptr_t)line.p, 1, line.n, tr) ==
+	    line.n;
+}
+
+bool
+transport_answer_body(struct transfer *tr, struct str bytes)
+{
+	return take_body((char *)(uintptr_t)bytes.p, 1, bytes.n, tr) ==
+	    bytes.n;
+}
+
 void
 transport_answer_set_up(struct transfer *tr)
 {
@@ -483,7 +497,7 @@ transport_answer_set_up(struct transfer *tr)
 	curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, tr);
 	curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION,
 	    transport_socket_closed);
-	curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, &tr->t->sockets);
+	curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, transfer_sockets(tr));
 	curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, before_request);
 	curl_easy_setopt(e, CURLOPT_PREREQDATA, tr);
 	curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, take_header);

@@ -32,7 +32,7 @@
 #include <sys/socket.h>
 
 #include "os/clock.h"
-#include "os/transport_transfer.h"
+#include "os/transport_upgrade.h"
 
 #define HEAD_KEPT_MAX 65536          /* memory of a head kept for the next */
 #define SPARE_MAX 256                /* easy handles kept, about 6 KB each */
@@ -67,11 +67,19 @@ fill_times(struct transfer *tr, struct transport_times *times)
 		times->connect = tcp_us;
 }
 
+struct transport_sockets *
+transfer_sockets(struct transfer *tr)
+{
+	return tr->upgrade != NULL ? &tr->upgrade->sockets : &tr->t->sockets;
+}
+
 static void
 leave_multi(struct transfer *tr)
 {
 	struct transport_sockets *ss = &tr->t->sockets;
 
+	if (tr->upgrade != NULL)
+		transport_upgrade_end(tr);
 	if (!tr->in_multi)
 		return;
 	ss->depth++;
@@ -109,8 +117,9 @@ recycle(struct transfer *tr)
 }
 
 /* Tell the caller; the handle follows when libcurl may be called. */
-static void
-finish(struct transfer *tr, enum transport_end end, const char *detail)
+void
+transfer_finish(struct transfer *tr, enum transport_end end,
+    const char *detail)
 {
 	struct exchange *x = tr->x;
 
@@ -122,14 +131,16 @@ finish(struct transfer *tr, enum transport_end end, const char *detail)
 		x->head_received = buf_str(&tr->head);
 	tr->x = NULL;
 	list_take(&tr->node);
-	bool inside = tr->t->sockets.depth > 0;
-	if (inside)
-		list_put(&tr->t->dying, &tr->node);
-	else
+	bool inside = transfer_sockets(tr)->depth > 0;
+	/* An upgrade's own sockets may be in use, further up. */
+	if (inside || tr->upgrade != NULL)
+		list_put(tr->upgrade != NULL ? &tr->t->retired :
+		    &tr->t->dying, &tr->node);
+	if (!inside)
 		leave_multi(tr);
 	x->own = NULL;
 	x->events->done(x, end, str_of(detail));
-	if (!inside)
+	if (!inside && tr->upgrade == NULL)
 		recycle(tr);
 }
 
@@ -164,8 +175,8 @@ try_fresh(struct transfer *tr)
 	return true;
 }
 
-static void
-ended(struct transfer *tr, CURLcode code)
+void
+transfer_ended(struct transfer *tr, CURLcode code)
 {
 	enum transport_end end;
 
@@ -174,13 +185,13 @@ ended(struct transfer *tr, CURLcode code)
 	if (code == CURLE_COULDNT_CONNECT && try_next_address(tr))
 		return;
 	if (tr->has_end) {
-		finish(tr, tr->end, tr->reason);
+		transfer_finish(tr, tr->end, tr->reason);
 		return;
 	}
 	end = transport_end_of(tr, code);
 	tr->x->too_large |= end == TRANSPORT_PROTOCOL &&
 	    transport_end_is_too_large(tr, code);
-	finish(tr, end, transport_end_detail(tr, end, code));
+	transfer_finish(tr, end, transport_end_detail(tr, end, code));
 }
 
 static bool
@@ -201,16 +212,19 @@ deadline_due(struct timer *timer)
 	bool total = !mono_before(loop_now(tr->t->loop), tr->total_deadline);
 
 	if (tr->has_end) {
-		finish(tr, tr->end, tr->reason);
+		transfer_finish(tr, tr->end, tr->reason);
 	} else if (tr->phase > PHASE_CONNECTING) {
-		finish(tr, TRANSPORT_TIMEOUT, "the answer took too long");
+		transfer_finish(tr, TRANSPORT_TIMEOUT,
+		    "the answer took too long");
 	} else if (!transfer_is_direct(tr)) {
-		finish(tr, TRANSPORT_PROXY, "connecting took too long");
+		transfer_finish(tr, TRANSPORT_PROXY,
+		    "connecting took too long");
 	} else if (is_tcp_connected(tr)) {
-		finish(tr, TRANSPORT_TIMEOUT,
+		transfer_finish(tr, TRANSPORT_TIMEOUT,
 		    "the TLS handshake took too long");
 	} else if (total || !try_next_address(tr)) {
-		finish(tr, TRANSPORT_CONNECT, "connecting took too long");
+		transfer_finish(tr, TRANSPORT_CONNECT,
+		    "connecting took too long");
 	}
 }
 
@@ -241,19 +255,20 @@ fail_soon(struct transfer *tr, enum transport_end end, const char *text)
 static void
 launch(struct transfer *tr)
 {
+	struct transport_sockets *ss = transfer_sockets(tr);
 	struct curl_transport *t = tr->t;
 	CURLMcode code;
 
-	if (t->sockets.depth > 0) {
+	if (ss->depth > 0) {
 		tr->phase = PHASE_WAITING;
 		t->launches_wait = true;
 		transfer_set_deadline(tr);
 		return;
 	}
 	transfer_begin_connecting(tr, clock_mono());
-	t->sockets.depth++;
-	code = curl_multi_add_handle(t->multi, tr->easy);
-	t->sockets.depth--;
+	ss->depth++;
+	code = curl_multi_add_handle(ss->multi, tr->easy);
+	ss->depth--;
 	if (code == CURLM_OK)
 		tr->in_multi = true;
 	else
@@ -337,7 +352,8 @@ start(struct transport *base, struct exchange *x)
 		return;
 	}
 	wrong = transport_request_build(&tr->request, x,
-	    tr->proxy.kind == TRANSPORT_PROXY_HTTP && !x->tls);
+	    tr->proxy.kind == TRANSPORT_PROXY_HTTP && !x->tls &&
+	    !x->upgrade);
 	if (wrong != NULL) {
 		fail_soon(tr, TRANSPORT_PROTOCOL, wrong);
 		return;
@@ -348,12 +364,34 @@ start(struct transport *base, struct exchange *x)
 		return;
 	}
 	transport_handle_set_request(tr);
+	if (x->upgrade)
+		transport_upgrade_begin(tr);
 	if (transfer_is_direct(tr)) {
 		transport_handle_set_proxy(tr, NULL);
 		launch(tr);
 	} else {
 		resolve_proxy(tr);
 	}
+}
+
+static bool
+send_bytes(struct transport *base, struct exchange *x, struct str bytes)
+{
+	struct transfer *tr = x->own;
+
+	(void)base;
+	CHECK(tr->upgrade != NULL && tr->phase == PHASE_BODY);
+	return transport_upgrade_send(tr, bytes);
+}
+
+static void
+pause_reading(struct transport *base, struct exchange *x, bool paused)
+{
+	struct transfer *tr = x->own;
+
+	(void)base;
+	CHECK(tr->upgrade != NULL && tr->phase == PHASE_BODY);
+	transport_upgrade_pause(tr, paused);
 }
 
 static void
@@ -363,7 +401,7 @@ stop(struct transport *base, struct exchange *x)
 
 	(void)base;
 	if (tr != NULL && tr->x == x)
-		finish(tr, TRANSPORT_STOPPED, "stopped");
+		transfer_finish(tr, TRANSPORT_STOPPED, "stopped");
 }
 
 static void
@@ -399,10 +437,20 @@ after_libcurl(struct transport_sockets *ss)
 		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private);
 		struct transfer *tr = (struct transfer *)(void *)private;
 		if (tr->x != NULL)
-			ended(tr, code);
+			transfer_ended(tr, code);
 	}
 	if (t->launches_wait)
 		launch_waiting(t);
+}
+
+static void
+free_list(struct list *l)
+{
+	while (!list_empty(l)) {
+		struct transfer *tr = LIST_POP(l, struct transfer, node);
+		leave_multi(tr);
+		transport_handle_free(&tr);
+	}
 }
 
 /* Below speed_bytes_min in each of the last speed_s seconds. */
@@ -439,22 +487,13 @@ tick(struct timer *timer)
 	}
 	/* done() may stop others of them: always the first one that is left. */
 	while (!list_empty(&slow))
-		finish(LIST_ITEM(slow.next, struct transfer, node),
+		transfer_finish(LIST_ITEM(slow.next, struct transfer, node),
 		    TRANSPORT_TIMEOUT, "the answer came too slowly");
+	free_list(&t->retired);
 	idle = transport_sockets_sweep(&t->sockets, loop_now(t->loop));
 	if (idle || !list_empty(&t->active))
 		loop_timer_set(t->loop, &t->tick,
 		    mono_add_ms(loop_now(t->loop), 1000));
-}
-
-static void
-free_list(struct list *l)
-{
-	while (!list_empty(l)) {
-		struct transfer *tr = LIST_POP(l, struct transfer, node);
-		leave_multi(tr);
-		transport_handle_free(&tr);
-	}
 }
 
 /* Requests under way end with STOPPED.  Not from within a callback. */
@@ -465,10 +504,11 @@ curl_transport_free(struct transport **tp)
 
 	CHECK(t->sockets.depth == 0);
 	while (!list_empty(&t->active))
-		finish(LIST_ITEM(t->active.next, struct transfer, node),
-		    TRANSPORT_STOPPED, "stopped");
+		transfer_finish(LIST_ITEM(t->active.next, struct transfer,
+		    node), TRANSPORT_STOPPED, "stopped");
 	free_list(&t->dying);
 	free_list(&t->spare);
+	free_list(&t->retired);
 	loop_timer_stop(t->loop, &t->tick);
 	/* Closing calls for no more transfers, only for sockets. */
 	t->sockets.depth++;
@@ -499,7 +539,7 @@ struct transport *
 transport_curl_new(struct loop *loop, const struct transport_options *options)
 {
 	static const struct transport_table table = { start, stop,
-	    curl_transport_free };
+	    curl_transport_free, send_bytes, pause_reading };
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct curl_transport *t = mem_new(sizeof(*t));
 
@@ -514,6 +554,7 @@ transport_curl_new(struct loop *loop, const struct transport_options *options)
 		t->ca_file = mem_copy_text(ca_file);
 	list_init(&t->active);
 	list_init(&t->dying);
+	list_init(&t->retired);
 	list_init(&t->spare);
 	t->tick.fire = tick;
 	t->multi = curl_multi_init();

@@ -1,5 +1,5 @@
 #include "base/hash.h"
-#include "os/transport_transfer.h"
+#include "os/transport_upgrade.h"
 
 static void
 set_up(struct transfer *tr)
@@ -51,6 +51,7 @@ transport_handle_free(struct transfer **trp)
 	if (tr == NULL)
 		return;
 	curl_easy_cleanup(tr->easy);
+	transport_upgrade_free(&tr->upgrade);
 	buf_free(&tr->head);
 	transport_request_free(&tr->request);
 	mem_free(trp);

@@ -17,6 +17,8 @@ struct transport_socket {
 	struct mono idle_since;
 	struct transport_socket_ends ends;
 	uint64_t answered;               /* bytes that belonged to answers */
+	/* The caller's, not libcurl's; or NULL. */
+	void (*served)(struct transport_sockets *, unsigned events);
 };
 
 static void
@@ -45,6 +47,10 @@ ready(struct watch *w, unsigned events)
 	    watch);
 	int curl_events = 0;
 
+	if (s->served != NULL) {
+		s->served(s->of, events);
+		return;
+	}
 	if (s->wanted == 0) {
 		watch(s, 0);
 		return;
@@ -121,6 +127,7 @@ add(struct transport_sockets *ss, int fd)
 	s->of = ss;
 	s->watch = (struct watch){ .fd = fd, .ready = ready };
 	s->connected = false;
+	s->served = NULL;
 	s->wanted = s->watched = 0;
 	ss->by_fd[fd] = s;
 	return s;
@@ -202,6 +209,26 @@ transport_socket_is_clean(const struct transport_sockets *ss, int fd)
 		return received == s->answered;
 	/* Bytes that libcurl has read and dropped cannot be seen here. */
 	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
+}
+
+void
+transport_socket_serve(struct transport_sockets *ss, int fd,
+    void (*served)(struct transport_sockets *, unsigned events))
+{
+	struct transport_socket *s = find(ss, fd);
+
+	CHECK(s != NULL);
+	list_take(&s->node);
+	s->served = served;
+}
+
+void
+transport_socket_watch(struct transport_sockets *ss, int fd, unsigned events)
+{
+	struct transport_socket *s = find(ss, fd);
+
+	if (s != NULL)
+		watch(s, events);
 }
 
 int

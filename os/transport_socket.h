@@ -69,6 +69,14 @@ void transport_socket_answered(struct transport_sockets *, int fd, uint64_t n);
  * answer, so that the next byte is the next answer's.
  */
 bool transport_socket_is_clean(const struct transport_sockets *, int fd);
+/*
+ * libcurl has connected it and leaves the rest to the caller, who is told what
+ * it is ready for; then watch for LOOP_READ, LOOP_WRITE, or 0.
+ */
+void transport_socket_serve(struct transport_sockets *, int fd,
+    void (*served)(struct transport_sockets *, unsigned events));
+void transport_socket_watch(struct transport_sockets *, int fd,
+    unsigned events);
 /* For CURLOPT_CLOSESOCKETFUNCTION. */
 int transport_socket_closed(void *sockets, curl_socket_t fd);
 /* Shut down what was idle for too long; true while anything is idle. */

@@ -335,6 +335,47 @@ test_verified(void **state)
 	end(&f);
 }
 
+/* A WebSocket: the certificate is verified as that of any other exchange. */
+static void
+test_upgrade(void **state)
+{
+	const char *answer = "HTTP/1.1 101 Switching\r\n\r\nhello";
+	struct fixture f = begin(ca_path);
+	struct test_run r;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		open_server(serve_tls);
+		server.arg = (void *)(uintptr_t)answer;
+		test_run_open(&r, f.t, true, i == 0 ? "name.test" :
+		    "other.test", server.port, "/x");
+		r.x.upgrade = true;
+		test_run_start(&r);
+		for (int ms = 0; ms < 3000 && r.body_n < 5 && r.done_n == 0;
+		    ms += 5)
+			test_loop_for(f.loop, 5);
+		if (i == 0) {
+			assert_str(buf_str(&r.body), "hello");
+			assert_true(transport_send(f.t, &r.x,
+			    STR("more\r\n\r\n")));
+			for (int ms = 0; ms < 3000 && r.body_n < 10; ms += 5)
+				test_loop_for(f.loop, 5);
+			transport_stop(f.t, &r.x);
+		}
+		assert_int_equal(r.done_n, 1);
+		if (i == 0)
+			assert_end(&r, STOPPED);
+		else
+			assert_end(&r, TLS);
+		assert_true(i == 0 || str_find(str_of(r.detail),
+		    STR("another name")) < strlen(r.detail));
+		test_run_free(&r);
+		test_server_close(&server);
+	}
+	transport_free(&f.t);
+	loop_free(&f.loop);
+}
+
 static void
 test_refused(void **state)
 {
@@ -912,6 +953,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_verified),
+		cmocka_unit_test(test_upgrade),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_handshake_hangs),
 		cmocka_unit_test(test_unread),

@@ -42,6 +42,7 @@ struct curl_transport {
 	struct list dying;                 /* stopped while inside libcurl */
 	struct list spare;
 	size_t spare_n;
+	struct list retired;               /* upgrades that are over */
 	struct timer tick;                 /* each second: speed, idle */
 	bool launches_wait;                /* some in `active` are WAITING */
 };
@@ -81,6 +82,7 @@ struct transfer {
 	struct transport_proxy proxy;
 	struct resolve_query query;
 	struct curl_slist connect_to;
+	struct transport_upgrade *upgrade; /* NULL: HTTP alone */
 	char connect_to_text[64];
 	char error[CURL_ERROR_SIZE];       /* libcurl's words */
 	char reason[CURL_ERROR_SIZE];      /* ours, with has_end */
@@ -110,8 +112,17 @@ void transfer_begin_connecting(struct transfer *, struct mono now);
 void transfer_set_deadline(struct transfer *);
 struct mono transfer_deadline(struct mono from, int64_t ms);
 
-/* transport_answer.c: what libcurl calls. */
+/* transport_curl.c: tell the caller that it is over; libcurl's result. */
+void transfer_finish(struct transfer *, enum transport_end, const char *text);
+void transfer_ended(struct transfer *, CURLcode);
+/* The descriptors of its multi handle. */
+struct transport_sockets *transfer_sockets(struct transfer *);
+
+/* transport_answer.c: what libcurl calls, and of an upgrade the lines and the
+ * body of the answer.  False: it is over, or `end` was decided. */
 void transport_answer_set_up(struct transfer *);
+bool transport_answer_line(struct transfer *, struct str line);
+bool transport_answer_body(struct transfer *, struct str bytes);
 
 /* transport_handle.c: the options of the easy handle. */
 struct transfer *transport_handle_new(struct curl_transport *);

@@ -48,7 +48,7 @@ REPORTED = re.compile("Sanitizer|runtime error:")
 AGAIN = ("unit", "scenes", "peers", "asan", "tsan")
 AGAIN_MAX = 6
 # What takes long begins first: seconds on two quiet cores, where it is many.
-LONG = {"harvest_batch": 400, "harvest_stream": 60, "console": 200, "console_items": 120,
+LONG = {"harvest_batch": 400, "harvest_stream": 100, "harvest_jetstream": 50, "console": 200, "console_items": 120,
         "broker": 95, "urlfrontier_java": 90, "ledger": 60, "sim": 60,
         "urlfrontier_streams": 50, "urlfrontier_cluster": 40,
         "urlfrontier": 40, "realtime_kills": 35, "grpc_clients": 70,

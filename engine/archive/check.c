@@ -243,10 +243,11 @@ check_numbers(struct checker *k, const struct warc_entry *e)
 {
 	struct warc_capture facts = { .crawl = 0 };
 	struct str field = warc_entry_field(e, STR("Argiope-Capture"));
-	/* A call's answer may be kept as metadata; a checkpoint beside it says
-	 * nothing of a capture. */
+	/* A call's answer may be kept as metadata, a WebSocket's messages as
+	 * resources; a checkpoint beside it says nothing of a capture. */
 	bool answer = e->type == WARC_RESPONSE || e->type == WARC_REVISIT ||
-	    (e->type == WARC_METADATA && field.p != NULL);
+	    ((e->type == WARC_METADATA || e->type == WARC_RESOURCE) &&
+	    field.p != NULL);
 	bool known = field.p != NULL && warc_capture_parse(field, &facts);
 
 	if ((field.p != NULL && !known) ||

@@ -68,7 +68,8 @@ put_line(struct scanner *x, const struct walk_visit *v)
 	const struct warc_entry *e = v->entry;
 	struct buf *b = &x->line;
 	struct str type = x->has_http ? http_find(&x->http,
-	    STR("content-type")) : STR_NONE;
+	    STR("content-type")) : e->type == WARC_RESOURCE ?
+	    warc_entry_field(e, STR("Content-Type")) : STR_NONE;
 
 	if (x->numbered || x->last_crawl != x->facts.crawl) {
 		x->last_crawl = x->facts.crawl;
@@ -156,9 +157,10 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 		read_info(x, v->reader);
 	if (warc_entry_field(e, STR("Argiope-Checkpoint")).p != NULL)
 		read_info(x, v->reader);
-	/* Metadata with a number is the answer of a call. */
+	/* Metadata with a number is the answer of a call, a resource messages
+	 * of a WebSocket. */
 	if (e->type != WARC_RESPONSE && e->type != WARC_REVISIT &&
-	    e->type != WARC_METADATA)
+	    e->type != WARC_METADATA && e->type != WARC_RESOURCE)
 		return OK;
 	/* The answer of a failed URL is no capture. */
 	if (warc_entry_field(e, STR("Argiope-Outcome")).p != NULL) {
@@ -167,7 +169,7 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 	}
 	x->told = facts.p != NULL && warc_capture_parse(facts, &x->facts);
 	x->numbered = x->told && e->gzip.seq != 0;
-	bool answer = e->type != WARC_METADATA;
+	bool answer = e->type == WARC_RESPONSE || e->type == WARC_REVISIT;
 	x->counts->unnumbered += answer && !x->numbered;
 	x->told = x->numbered || (answer && x->told && x->events->aux);
 	x->has_http = x->told && answer && walk_http_head(v->reader, false, 0,

@@ -196,7 +196,10 @@ put_records(struct page *p, struct why *w)
 		return true;
 	warc_digest_payload(p->fetcher->writer, &body, 1, &p->digest);
 	if (c->archive == CALL_RESPONSE)
-		return page_archive_members(p, w);
+		return page_archive_members(p, w) &&
+		    call_frames_archive_sent(p, w);
+	if (c->archive == CALL_FRAMES)
+		return call_frames_archive(p, w);
 	warc_writer_redact(p->fetcher->writer, page_redactor(p));
 	return put_metadata(p, w);
 }
@@ -246,21 +249,29 @@ put_checkpoint(struct page *p, struct why *w)
 	return !p->fetcher->settings->archive || archive_checkpoint(p, w);
 }
 
+/* Frames are their owner's to archive. */
+static bool
+is_archived(const struct page *p)
+{
+	return p->call->archive != CALL_UNARCHIVED && !(p->call->frames &&
+	    p->streamed);
+}
+
 enum page_step
 page_step_answer(struct page *p)
 {
 	struct why w = WHY_INIT;
 	enum page_step next;
 
-	if (!p->streamed || p->call->archive != CALL_UNARCHIVED)
+	if (!p->streamed || is_archived(p))
 		page_decode(p);
-	if ((p->call->archive != CALL_UNARCHIVED && !put_records(p, &w)) ||
+	if ((is_archived(p) && !put_records(p, &w)) ||
 	    !put_checkpoint(p, &w))
 		return page_finish(p, OUTCOME_EXCEPTION, EXCEPTION_PROTOCOL,
 		    arena_copy(&p->submission.arena, str_of(w.text)));
 	call_newest_note(p);
 	next = page_finish(p, OUTCOME_CALL, 0, STR_NONE);
-	if (p->call->archive == CALL_UNARCHIVED)
+	if (!is_archived(p))
 		p->submission.outcome = OUTCOME_NONE;
 	tell_answer(p);
 	return next;
@@ -302,7 +313,7 @@ deliver_done(struct mail *m)
 	struct call *c = CONTAINER(m, struct call, done_mail);
 
 	c->is_done = true;
-	if (!c->stop_is_out)
+	if (!c->stop_is_out && !c->resume_is_out)
 		c->done(c);
 }
 
@@ -319,6 +330,7 @@ call_page_report(struct page *p)
 		c->number = p->submission.seq;
 		c->number_crawl = c->crawl;
 	}
+	memcpy(c->record_id, p->final.id, sizeof(c->record_id));
 	loop_send(c->home, &c->done_mail, deliver_done);
 }
 
@@ -384,7 +396,7 @@ deliver_stopped(struct mail *m)
 	struct call *c = CONTAINER(m, struct call, stop_mail);
 
 	c->stop_is_out = false;
-	if (c->is_done)
+	if (c->is_done && !c->resume_is_out)
 		c->done(c);
 }
 
@@ -397,8 +409,10 @@ stop_here(struct fetcher *f, const struct call *c)
 	LIST_EACH(p, all, struct page, all_node) {
 		if (p->call != c)
 			continue;
-		if (p->step == PAGE_FETCH && p->exchange.own != NULL &&
-		    (p->address != NULL || p->decoder != NULL)) {
+		if (p->frames != NULL) {
+			call_frames_close(p);
+		} else if (p->step == PAGE_FETCH && p->exchange.own != NULL &&
+		    (p->address != NULL || call_stream_is_on(p))) {
 			transport_stop(f->options.transport, &p->exchange);
 		} else if (p->step == PAGE_TURN) {
 			list_take(&p->node);

@@ -19,11 +19,13 @@
 
 #include "engine/fetcher/cookie.h"
 #include "engine/fetcher/fetcher.h"
+#include "wire/warc.h"
 
 /* How an answer is archived. */
 enum call_archive {
 	CALL_RESPONSE,               /* its exchanges: response and request */
 	CALL_METADATA,               /* its head and body, a metadata record */
+	CALL_FRAMES,                 /* stored messages: a resource record */
 	CALL_UNARCHIVED              /* nothing, and it has no number */
 };
 
@@ -40,14 +42,23 @@ enum call_end {
 
 /* Decoded bytes of a stream that its owner has not taken. */
 #define CALL_PIECES_MAX ((size_t)8 << 20)
+/* Of frames: no more is received until half of it is taken. */
+#define CALL_FRAMES_WAIT_MAX ((size_t)1 << 20)
+/* A message of a WebSocket. */
+#define CALL_FRAME_BYTES_MAX (((size_t)8 << 20) - 1)
 
 /* What was received of a stream. */
 struct call_received {
 	struct str url;              /* as it is archived */
 	struct str request, head;    /* as sent and as received */
-	struct str body;             /* as received */
+	struct str body;             /* as received; messages: one a line */
 	struct ip ip;
 	struct wall start, end;
+	/* It did not end by being cut.  Messages that were sent, one a line:
+	 * a metadata record beside the answer.  Of CALL_FRAMES: the id of the
+	 * record with the handshake. */
+	bool whole;
+	struct str sent, concurrent_to;
 };
 
 struct call {
@@ -103,6 +114,15 @@ struct call {
 	int64_t silence_ms;
 	size_t bytes_max;            /* received of a stream; 0: the crawl's */
 	void (*begins)(struct call *);     /* or NULL */
+	/*
+	 * A WebSocket, with `silence_ms`: the owner's headers have nothing of
+	 * the handshake.  A 101 is its 2xx, pieces are whole text messages, one
+	 * a line, and nothing of it is archived: that is the owner's to do, by
+	 * calls with `stored`.  Any other answer is archived as usual.
+	 */
+	bool frames;
+	const char *protocol;        /* the subprotocol asked for, or NULL */
+	struct str hello;            /* a text message that is sent first */
 	/* Its bytes as received, before the piece() of them; or NULL. */
 	void (*received)(struct call *, struct str bytes);
 	void (*piece)(struct call *, struct str bytes);
@@ -115,8 +135,9 @@ struct call {
 	void *arg;
 	/*
 	 * In place of a request: what an earlier process has received of a
-	 * stream that it did not end.  It is archived as cut then, and
-	 * `archive` is CALL_RESPONSE.  NULL: it is asked for.
+	 * stream that it did not end, or what a WebSocket's owner has.  It is
+	 * archived as cut, unless it is whole, and `archive` is CALL_RESPONSE
+	 * or CALL_FRAMES.  NULL: it is asked for.
 	 */
 	const struct call_received *stored;
 
@@ -137,6 +158,7 @@ struct call {
 	struct call_received taken;  /* of a stream, from begins() on; no body
 	                              * and no end */
 	uint64_t number;             /* of the capture, at done(); 0: none */
+	char record_id[WARC_ID_MAX]; /* of its answer; empty: none */
 	uint32_t number_crawl;       /* whose it is */
 	enum err result;             /* BROKEN: the ledger failed */
 	struct arena arena;          /* of the texts */
@@ -147,7 +169,11 @@ struct call {
 	struct fetcher *any;
 	size_t stop_at;
 	struct timer silence;
-	struct page *page;               /* of a stream */
+	struct page *page;               /* of a stream; its loop's */
+	struct fetcher *at;              /* of frames: that loop's */
+	struct mail resume_mail;
+	atomic_bool held, paused;
+	bool resume_is_out;              /* home's */
 	atomic_size_t pieces_bytes;      /* on their way */
 	bool is_done, stop_is_out;       /* home's */
 	atomic_bool stopping;
@@ -158,5 +184,8 @@ void call_start(struct fetcher *f, struct call *);
 /* done() follows soon, if it is not on its way.  Once; not after done(). */
 void call_stop(struct call *);
 void call_free_answer(struct call *);
+/* Receive no more frames for now, or again: what is under way still comes.
+ * From begins() to done(). */
+void call_hold(struct call *, bool);
 
 #endif

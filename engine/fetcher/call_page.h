@@ -31,14 +31,46 @@ void call_newest_note(struct page *);
 /* --- a stream (call_stream.c); all but for calls of that kind do nothing */
 /* The request is about to go out. */
 void call_stream_starts(struct page *);
-/* The head is there; sets page.decoder when the answer is a stream. */
-void call_stream_head(struct page *);
+/* The head is there; sets page.decoder or page.frames when the answer is a
+ * stream.  False: it is no answer to the call. */
+bool call_stream_head(struct page *);
 /* False: it is to be ended. */
 bool call_stream_body(struct page *, struct str bytes);
 /* What an earlier process received, in place of a request. */
 void call_stream_restore(struct page *);
 /* The exchange is over. */
 void call_stream_ends(struct page *);
+
+/* The page's answer is one, and has not ended. */
+bool call_stream_is_on(const struct page *);
+/* It is to end within so long. */
+void call_stream_ends_in(struct page *, int64_t ms);
+/* Decoded bytes on their way home; or whole messages. */
+struct piece {
+	struct mail mail;
+	struct call *call;
+	struct buf bytes;
+	struct buf raw;              /* for received() */
+};
+/* The piece is taken.  False: nobody takes more. */
+bool call_stream_send(struct page *, struct piece *);
+
+/* --- a WebSocket (call_frames.c) */
+/* The request's fields for the handshake; returns how many. */
+#define CALL_FRAMES_HEADERS 5u
+size_t call_frames_headers(struct page *, struct transport_header *);
+/* Its head came with status 101.  False: it is no WebSocket's. */
+bool call_frames_begin(struct page *);
+bool call_frames_body(struct page *, struct str bytes);
+/* Say that we close it; it ends soon. */
+void call_frames_close(struct page *);
+void call_frames_end(struct page *);
+/* Received messages that its owner has, in place of a request. */
+void call_frames_restore(struct page *);
+/* They become a resource record. */
+bool call_frames_archive(struct page *, struct why *);
+/* Messages that were sent, beside the handshake. */
+bool call_frames_archive_sent(struct page *, struct why *);
 
 /* Status, head and URL of the last hop, for its owner. */
 void call_page_tell_head(struct page *);

@@ -20,13 +20,7 @@
 enum { STREAM_METRICS(METRIC_ENUM) };
 static struct metric metrics[] = { STREAM_METRICS(METRIC_ROW) };
 
-/* Decoded bytes on their way home. */
-struct piece {
-	struct mail mail;
-	struct call *call;
-	struct buf bytes;
-	struct buf raw;              /* for received() */
-};
+static void resume(struct call *);
 
 static void
 deliver_piece(struct mail *m)
@@ -35,12 +29,14 @@ deliver_piece(struct mail *m)
 	struct call *c = x->call;
 
 	/* What is archived, its owner has. */
-	bool wanted = c->received != NULL || !atomic_load(&c->stopping);
+	bool wanted = c->received != NULL || c->frames ||
+	    !atomic_load(&c->stopping);
 	if (x->raw.n > 0)
 		c->received(c, buf_str(&x->raw));
 	if (wanted && x->bytes.n > 0)
 		c->piece(c, buf_str(&x->bytes));
 	atomic_fetch_sub(&c->pieces_bytes, x->bytes.n);
+	resume(c);
 	buf_free(&x->bytes);
 	buf_free(&x->raw);
 	mem_free(&x);
@@ -87,17 +83,22 @@ call_stream_starts(struct page *p)
 	set_silence(p);
 }
 
-void
+bool
 call_stream_head(struct page *p)
 {
 	struct call *c = p->call;
 	const struct hop *h = page_hop(p);
 
-	if (p->kind != PAGE_OF_CALL || c->silence_ms == 0 ||
-	    h->status < 200 || h->status > 299)
-		return;
-	p->decoder = http_decoder_new(&h->parsed, (struct http_decode_limits){
-	    UINT64_MAX, p->fetcher->settings->decode_ratio_max });
+	if (p->kind != PAGE_OF_CALL || c->silence_ms == 0 || !(c->frames ?
+	    h->status == 101 : h->status >= 200 && h->status <= 299))
+		return true;
+	if (c->frames && !call_frames_begin(p))
+		return false;
+	if (!c->frames)
+		p->decoder = http_decoder_new(&h->parsed,
+		    (struct http_decode_limits){ UINT64_MAX,
+		    p->fetcher->settings->decode_ratio_max });
+	c->at = p->fetcher;
 	metric_add(&metrics[METRIC_STREAMS], 1);
 	/* Its turn is over; it may stay for days. */
 	page_release_slot(p);
@@ -108,18 +109,102 @@ call_stream_head(struct page *p)
 		.head = arena_copy(&c->arena, h->head), .ip = h->ip,
 		.start = p->start };
 	loop_send(c->home, &c->head_mail, deliver_head);
+	return true;
 }
 
-/* False: nobody takes more, or it cannot be decoded. */
+bool
+call_stream_is_on(const struct page *p)
+{
+	return p->decoder != NULL || p->frames != NULL;
+}
+
+void
+call_stream_ends_in(struct page *p, int64_t ms)
+{
+	loop_timer_set(p->fetcher->loop, &p->call->silence,
+	    mono_add_ms(loop_now(p->fetcher->loop), ms));
+}
+
+/* --- what its owner cannot take ------------------------------------------ */
+
 static bool
-send_piece(struct page *p, struct piece *x)
+is_behind(struct call *c)
+{
+	return atomic_load(&c->held) || atomic_load(&c->pieces_bytes) >
+	    CALL_FRAMES_WAIT_MAX / 2;
+}
+
+static void
+resumed(struct mail *m)
+{
+	struct call *c = CONTAINER(m, struct call, resume_mail);
+
+	c->resume_is_out = false;
+	if (c->is_done && !c->stop_is_out)
+		c->done(c);
+	else
+		resume(c);
+}
+
+static void
+deliver_resume(struct mail *m)
+{
+	struct call *c = CONTAINER(m, struct call, resume_mail);
+	struct page *p = c->page;
+
+	if (p != NULL && atomic_exchange(&c->paused, false)) {
+		transport_pause(p->fetcher->options.transport, &p->exchange,
+		    false);
+		set_silence(p);
+	}
+	m->deliver = resumed;
+	loop_post(c->home, m);
+}
+
+static void
+resume(struct call *c)
+{
+	if (!atomic_load(&c->paused) || c->resume_is_out || c->is_done ||
+	    is_behind(c))
+		return;
+	c->resume_is_out = true;
+	loop_send(c->at->loop, &c->resume_mail, deliver_resume);
+}
+
+void
+call_hold(struct call *c, bool held)
+{
+	atomic_store(&c->held, held);
+	resume(c);
+}
+
+/* Its server waits until the owner has taken what there is. */
+static void
+pause_reading(struct page *p)
+{
+	struct call *c = p->call;
+
+	atomic_store(&c->paused, true);
+	/* The owner may have become ready meanwhile, and saw no pause. */
+	if (!is_behind(c) && atomic_exchange(&c->paused, false))
+		return;
+	transport_pause(p->fetcher->options.transport, &p->exchange, true);
+	loop_timer_stop(p->fetcher->loop, &c->silence);
+}
+
+bool
+call_stream_send(struct page *p, struct piece *x)
 {
 	struct call *c = p->call;
 	size_t waiting = atomic_fetch_add(&c->pieces_bytes, x->bytes.n);
 
 	x->call = c;
-	bool behind = waiting > CALL_PIECES_MAX;
+	bool behind = !c->frames && waiting > CALL_PIECES_MAX;
+	bool pauses = c->frames && (atomic_load(&c->held) ||
+	    waiting + x->bytes.n > CALL_FRAMES_WAIT_MAX);
 	loop_send(c->home, &x->mail, deliver_piece);
+	if (pauses)
+		pause_reading(p);
 	if (!behind)
 		return true;
 	metric_add(&metrics[METRIC_BEHIND], 1);
@@ -141,7 +226,7 @@ call_stream_body(struct page *p, struct str bytes)
 		mem_free(&x);
 		return !p->damaged;
 	}
-	return send_piece(p, x) && !p->damaged;
+	return call_stream_send(p, x) && !p->damaged;
 }
 
 /* It was streamed: its owner has had what there is. */
@@ -160,10 +245,12 @@ call_stream_restore(struct page *p)
 	h->times = (struct transport_times){ .dns = -1, .connect = -1,
 	    .tls = -1, .first_byte = -1, .total = r->end.us - r->start.us };
 	p->began.ns = MAX(1, p->began.ns - h->times.total * 1000);
-	h->truncated = "disconnect";
+	h->truncated = r->whole ? NULL : "disconnect";
 	buf_put_str(&h->body, r->body);
-	if (http_parse_head(h->head, false, HTTP_LIMITS_DEFAULT, a, &h->parsed,
-	    NULL) != OK)
+	if (c->archive == CALL_FRAMES)
+		call_frames_restore(p);
+	else if (http_parse_head(h->head, false, HTTP_LIMITS_DEFAULT, a,
+	    &h->parsed, NULL) != OK)
 		h->parsed = (struct http_head){ 0 };
 	h->status = h->parsed.status;
 	p->streamed = true;
@@ -180,10 +267,12 @@ call_stream_ends(struct page *p)
 	loop_timer_stop(p->fetcher->loop, &p->call->silence);
 	if (p->stream_end != TRANSPORT_DONE)
 		p->end = p->stream_end;
-	if (p->decoder == NULL)
+	p->call->page = NULL;
+	if (!call_stream_is_on(p))
 		return;
 	metric_add(&metrics[METRIC_STREAMS], -1);
 	http_decoder_free(&p->decoder);
+	call_frames_end(p);
 	p->streamed = true;
 	if (h->truncated == NULL && p->end != TRANSPORT_DONE)
 		h->truncated = p->end == TRANSPORT_RESET ? "disconnect" :

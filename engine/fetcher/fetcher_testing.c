@@ -39,6 +39,11 @@ next_piece(struct timer *t)
 	struct exchange *x = c->exchange;
 	struct answer *a = &c->answer;
 
+	if (c->web->rig->paused) {
+		loop_timer_set(c->web->rig->rig.loop, t, mono_add_ms(
+		    world.mono, a->every_ms));
+		return;
+	}
 	if (a->times-- == 0) {
 		if (!a->endless)
 			end_reply(c, TRANSPORT_DONE);
@@ -138,7 +143,24 @@ free_web(struct transport **tp)
 	*tp = NULL;
 }
 
-static const struct transport_table web_table = { start, stop, free_web };
+static bool
+send_bytes(struct transport *t, struct exchange *x, struct str bytes)
+{
+	(void)x;
+	buf_put_str(&CONTAINER(t, struct web, transport)->rig->sent, bytes);
+	return true;
+}
+
+static void
+pause_reading(struct transport *t, struct exchange *x, bool paused)
+{
+	(void)x;
+	CONTAINER(t, struct web, transport)->rig->paused = paused;
+}
+
+static const struct transport_table web_table = { .start = start,
+	.stop = stop, .free = free_web, .send = send_bytes,
+	.pause = pause_reading };
 
 /* --- the rig ------------------------------------------------------------- */
 

@@ -26,6 +26,7 @@ struct answer {
 	int64_t every_ms;
 	bool endless;
 };
+/* An answer of status 101 is a WebSocket: `body` are frames then. */
 typedef void site_fn(struct str url, struct answer *);
 
 struct request_seen {
@@ -50,6 +51,8 @@ struct fetch_rig {
 	unsigned seen_n;
 	unsigned open, open_max;     /* requests under way, at most */
 	unsigned blocked;            /* connections that were refused */
+	struct buf sent;             /* to WebSockets */
+	bool paused;                 /* ... which are not read from */
 	struct url_event events[FETCH_REQUESTS_MAX];   /* no texts */
 	unsigned events_n;
 };

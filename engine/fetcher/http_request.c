@@ -91,7 +91,7 @@ build_headers(struct page *p, struct exchange *x)
 	struct arena *a = &p->submission.arena;
 	const struct hop *h = page_hop(p);
 	struct transport_header *own = ARENA_ARRAY(a, struct transport_header,
-	    HEADERS_OWN_MAX + s->headers_n +
+	    HEADERS_OWN_MAX + CALL_FRAMES_HEADERS + s->headers_n +
 	    (p->call == NULL ? 0 : p->call->headers_n));
 	struct cookie_jar *cookies = p->call == NULL ? p->crawl->cookies :
 	    p->call->session;
@@ -108,6 +108,7 @@ build_headers(struct page *p, struct exchange *x)
 	if (crawl_has_seed_host(s, h->url.host))
 		add(own, &n, STR("Authorization"), s->authorization);
 	n += revalidate_headers(p, own + n);
+	n += call_frames_headers(p, own + n);
 	if (cookies != NULL)
 		add(own, &n, STR("Cookie"), cookie_header(cookies, &h->url,
 		    clock_wall(), a));
@@ -142,7 +143,8 @@ http_request_build(struct page *p)
 	x->speed_bytes_min = set->speed_bytes_min;
 	x->speed_s = set->speed_s;
 	x->head_bytes_max = set->head_bytes_max;
-	x->http2 = set->http2;
+	x->upgrade = p->call != NULL && p->call->frames;
+	x->http2 = set->http2 && !x->upgrade;
 	/* What is signed may be good for one request alone. */
 	x->once = p->call != NULL && p->call->sign != NULL;
 	if (p->call != NULL && p->call->timeout_ms != 0)

@@ -48,7 +48,7 @@ pages_stop(struct fetcher *f, const struct fetch_crawl *c)
 		struct page *p = LIST_ITEM(n, struct page, all_node);
 		next = n->next;
 		if (p->crawl == c && p->step == PAGE_FETCH &&
-		    (p->address != NULL || p->decoder != NULL) &&
+		    (p->address != NULL || call_stream_is_on(p)) &&
 		    p->exchange.own != NULL)
 			transport_stop(f->options.transport, &p->exchange);
 	}
@@ -87,6 +87,7 @@ page_free(struct page **pp)
 		buf_free(&p->hops[i]->body);
 	buf_free(&p->decoded);
 	http_decoder_free(&p->decoder);
+	call_frames_end(p);
 	buf_free(&p->submission.members);
 	buf_free(&p->submission.journal_rest);
 	handoff_free(&p->submission.fresh);

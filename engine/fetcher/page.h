@@ -65,6 +65,8 @@ struct page {
 	bool as_get;                     /* a redirect left method and body */
 	struct call_newest *newest;      /* a look into the archive */
 	struct http_decoder *decoder;    /* of a stream, while it lasts */
+	struct call_frames *frames;      /* likewise, of a WebSocket */
+	char *ws_key;                    /* the one that was sent */
 	enum transport_end stream_end;   /* why we ended it; DONE: we did not */
 	bool streamed;                   /* its owner has the content */
 	enum page_kind kind;

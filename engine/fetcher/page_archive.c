@@ -15,8 +15,9 @@ media_type(const struct hop *h)
 }
 
 /* The line up to `"offset"`, which the ledger knows. */
-static struct str
-cdxj_line(struct page *p, const struct hop *h, const struct warc_member *m)
+struct str
+page_archive_cdxj(struct page *p, const struct hop *h,
+    const struct warc_member *m)
 {
 	struct arena *a = &p->submission.arena;
 	struct str type = media_type(h);
@@ -93,7 +94,7 @@ put_hop(struct page *p, unsigned i, struct str outcome, struct why *w)
 		return e;
 	if (last)
 		s->final_part = s->parts_n;
-	page_archive_add(s, &m[0], cdxj_line(p, h, &m[0]));
+	page_archive_add(s, &m[0], page_archive_cdxj(p, h, &m[0]));
 	if (m[1].type != WARC_UNKNOWN)
 		page_archive_add(s, &m[1], STR_NONE);
 	if (last)

@@ -13,6 +13,9 @@
 const struct redactor *page_redactor(const struct page *);
 /* The members of all hops.  False: a record cannot be made, see `w`. */
 bool page_archive_members(struct page *, struct why *w);
+/* The line for CDXJ of that hop's record, up to `"offset"`. */
+struct str page_archive_cdxj(struct page *, const struct hop *,
+    const struct warc_member *);
 /* One member more; s->parts has room for it. */
 void page_archive_add(struct submission *, const struct warc_member *,
     struct str cdxj);

@@ -124,7 +124,10 @@ on_head(struct exchange *x, struct str bytes, int status)
 		h->stop = HOP_STOP_HEAD;
 		return false;
 	}
-	call_stream_head(p);
+	if (!call_stream_head(p)) {
+		h->stop = HOP_STOP_HEAD;
+		return false;
+	}
 	if (p->kind == PAGE_URL && status >= 200 && status < 300) {
 		policy_judge_mime(crawl_policy(p->crawl->shared),
 		    http_find(&h->parsed, STR("Content-Type")), &v);
@@ -155,6 +158,8 @@ on_body(struct exchange *x, struct str bytes)
 	uint64_t room = page_body_max(p) - h->body.n;
 
 	p->fetcher->pages->bytes_in += bytes.n;
+	if (p->frames != NULL)
+		return call_frames_body(p, bytes);
 	if (p->decoder != NULL && !call_stream_body(p, bytes))
 		return false;
 	if (p->decoder != NULL && p->call->archive == CALL_UNARCHIVED)

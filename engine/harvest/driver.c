@@ -337,15 +337,6 @@ driver_open(const struct driver_options *o, struct driver **out,
 	return e;
 }
 
-bool
-driver_can_harvest(struct driver *d)
-{
-	struct connector_call call;
-
-	return d->connector->next(d->run, &call) != CONNECTOR_CALL ||
-	    call.expect != CONNECTOR_FRAMES;
-}
-
 void
 driver_close(struct driver **dp)
 {
@@ -360,6 +351,7 @@ driver_close(struct driver **dp)
 		arena_free(&d->slots[i].arena);
 		buf_free(&d->slots[i].part);
 		buf_free(&d->slots[i].event);
+		driver_free_frames(&d->slots[i]);
 	}
 	mem_free(&d->left);
 	if (d->token.n > 0)

@@ -77,8 +77,6 @@ struct driver;
  */
 MUST_USE enum err driver_open(const struct driver_options *, struct driver **,
     struct why *);
-/* Whether its first call is one that can be made; it cannot be started then. */
-bool driver_can_harvest(struct driver *);
 /* It never began or rests, or neither engine nor loop run any more.  NULL is
  * allowed. */
 void driver_close(struct driver **);

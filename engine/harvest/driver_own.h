@@ -37,6 +37,7 @@ struct slot {
 	struct spool *spool;
 	struct buf part, event;      /* of a line; lines of an event */
 	bool event_has_field;
+	struct frames *frames;       /* of a WebSocket; or NULL */
 	/* For driver_sign(), on the host's loop: `consumer` is the secret of
 	 * the other kinds, too. */
 	struct oauth1_keys keys;
@@ -118,6 +119,21 @@ void driver_feed(struct slot *, struct str, struct wall when);
 void driver_end_stream(struct slot *, const struct driver_answer *);
 bool driver_take_stream(struct slot *);
 void driver_stop_streams(struct driver *);
+
+/* driver_frames.c: messages of a WebSocket. */
+void driver_follow_frames(struct slot *);
+/* The call has ended.  True: what there is of it becomes records first. */
+bool driver_take_frames(struct slot *);
+void driver_free_frames(struct slot *);
+/* A capture of the archive that is one of a WebSocket; `s`: whom its URL is
+ * wanted by, or NULL.  False: it is none of them. */
+bool driver_replay_frames(struct slot *s, const struct capture_query *);
+/* It begins another one under the URL of the one that is open. */
+bool driver_replay_begins_anew(const struct slot *,
+    const struct capture_query *);
+/* No further capture belongs to one that is open.  True: there was one, and
+ * the connector has its end. */
+bool driver_replay_frames_end(struct driver *);
 
 /* driver_sign.c. */
 MUST_USE enum err driver_read_hosts(struct driver *, struct why *);

@@ -69,7 +69,8 @@ find_slot(struct driver *d, struct capture_query *q)
 		return NULL;
 	do
 		s = wanted(d, q->hops[0].url, &q->arena);
-	while (s == NULL && d->end == DRIVER_GOES_ON && take_silence(d));
+	while (s == NULL && d->end == DRIVER_GOES_ON &&
+	    (driver_replay_frames_end(d) || take_silence(d)));
 	return s;
 }
 
@@ -94,6 +95,12 @@ take_capture(struct driver *d, struct capture_query *q)
 	struct slot *s = find_slot(d, q);
 	struct http_head head;
 
+	if (driver_replay_begins_anew(s, q)) {
+		(void)driver_replay_frames_end(d);
+		s = find_slot(d, q);
+	}
+	if (driver_replay_frames(s, q))
+		return true;
 	if (s == NULL || http_parse_head(q->hops[0].response, false,
 	    HTTP_LIMITS_DEFAULT, &q->arena, &head, NULL) != OK)
 		return false;
@@ -167,6 +174,8 @@ read_left(struct driver *d)
 static void
 end_replay(struct driver *d)
 {
+	/* The process ended, and so did the stream. */
+	(void)driver_replay_frames_end(d);
 	d->replaying = false;
 	d->captures = MAX(d->captures, d->replay_last);
 	for (size_t i = d->left_at; i < d->left_n; i++)

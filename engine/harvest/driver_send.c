@@ -88,7 +88,11 @@ make_headers(struct slot *s)
 		add_field(s, "Accept", STR("application/json"));
 	else if (c->expect == CONNECTOR_EVENTS)
 		add_field(s, "Accept", STR("text/event-stream"));
-	add_field(s, "Accept-Encoding", STR("gzip"));
+	/* The handshake of a WebSocket wants neither. */
+	if (c->expect == CONNECTOR_FRAMES)
+		add_field(s, "Accept", STR_NONE);
+	add_field(s, "Accept-Encoding", c->expect == CONNECTOR_FRAMES ?
+	    STR_NONE : STR("gzip"));
 	if (c->method != CONNECTOR_GET)
 		add_field(s, "Content-Type", str_of(types[c->method]));
 	for (size_t i = 0; i < c->fields_n; i++)

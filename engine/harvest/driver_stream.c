@@ -12,7 +12,8 @@
 bool
 driver_is_stream(const struct connector_call *c)
 {
-	return c->expect == CONNECTOR_EVENTS || c->expect == CONNECTOR_LINES;
+	return c->expect == CONNECTOR_EVENTS ||
+	    c->expect == CONNECTOR_LINES || c->expect == CONNECTOR_FRAMES;
 }
 
 /* ---- Lines and events ------------------------------------------------- */
@@ -146,6 +147,10 @@ piece(struct call *c, struct str bytes)
 void
 driver_follow(struct slot *s)
 {
+	if (s->call.expect == CONNECTOR_FRAMES) {
+		driver_follow_frames(s);
+		return;
+	}
 	s->sent.silence_ms = (int64_t)s->call.silence_s * 1000;
 	s->sent.bytes_max = DRIVER_STREAM_BYTES_MAX;
 	s->sent.begins = begins;
@@ -174,6 +179,8 @@ driver_take_stream(struct slot *s)
 	struct driver *d = s->driver;
 	struct driver_answer a = { .when = clock_wall(), .began = s->began };
 
+	if (driver_take_frames(s))
+		return true;
 	/* When it could not be made durable, another process does. */
 	if (c->result == OK && c->end != CALL_STOPPED)
 		spool_end(&s->spool);

@@ -505,11 +505,6 @@ try_order(struct harvest *h, const char **code, struct why *w)
 		e = why_field(w, ERR_INPUT, "path", "it is missing");
 	if (e == OK)
 		e = harvest_open_driver(h, &d, w);
-	if (e == OK && !driver_can_harvest(d)) {
-		*code = "unsupported_harvest_type";
-		e = why_field(w, ERR_INPUT, "type", "%s comes by WebSocket, "
-		    "which is not harvested yet", h->text.connector->type);
-	}
 	driver_close(&d);
 	return e;
 }

@@ -741,8 +741,6 @@ refusals(void **state)
 		{ "[]", "bad_request", "" },
 		{ "{\"type\":\"nothing\"}", "unsupported_harvest_type",
 		    "type" },
-		{ "{\"type\":\"bluesky_jetstream\",\"seeds\":[]}",
-		    "unsupported_harvest_type", "type" },
 		{ "{\"type\":\"mastodon_account\",\"seeds\":[]}",
 		    "bad_request", "seeds" },
 		{ "{\"type\":\"mastodon_account\",\"seeds\":[{\"token\":\"a\"}"

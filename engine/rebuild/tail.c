@@ -1,6 +1,7 @@
 /*
  * The end of a file that nobody finished.  The members of one capture stand
- * together: response and request of each hop, the last hop no redirect.
+ * together: response and request of each hop, the last hop no redirect.  A
+ * resource is a capture of its own.
  */
 #include "engine/archive/walk.h"
 #include "engine/rebuild/parts.h"
@@ -31,6 +32,8 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 	struct warc_capture facts;
 
 	(void)w;
+	if (e->type == WARC_RESOURCE)
+		x->tail->end = e->offset;
 	if (e->type != WARC_RESPONSE && e->type != WARC_REVISIT)
 		return OK;
 	/* A first hop begins: all before it is whole. */
@@ -52,7 +55,8 @@ on_record_end(void *arg, struct walk_visit *v, bool whole, struct why *w)
 		return OK;
 	if (e->type == WARC_WARCINFO && x->tail->first == 0)
 		x->tail->first = x->tail->end = e->offset + e->clen;
-	else if (e->type == WARC_REQUEST && !x->redirected)
+	else if (e->type == WARC_RESOURCE || (e->type == WARC_REQUEST &&
+	    !x->redirected))
 		x->tail->end = e->offset + e->clen;
 	return OK;
 }

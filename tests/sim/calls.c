@@ -228,8 +228,8 @@ free_server(struct transport **tp)
 static struct transport *
 new_server(void *arg, struct loop *loop)
 {
-	static const struct transport_table table = { start, stop,
-		free_server };
+	static const struct transport_table table = { .start = start,
+		.stop = stop, .free = free_server };
 	struct server *s = mem_new(sizeof(*s));
 
 	(void)arg;

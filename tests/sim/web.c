@@ -295,7 +295,8 @@ free_transport(struct transport **tp)
 	*tp = NULL;
 }
 
-static const struct transport_table table = { start, stop, free_transport };
+static const struct transport_table table = { .start = start,
+	.stop = stop, .free = free_transport };
 
 struct transport *
 web_transport(void *arg, struct loop *loop)

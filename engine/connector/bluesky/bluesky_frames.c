@@ -71,11 +71,12 @@ move_on(struct jetstream *j, yyjson_val *frame, uint64_t us)
 	return true;
 }
 
-/* The same commit comes again where a stream begins a little earlier. */
+/* The same commit comes again where a stream begins a little earlier, or where
+ * a server repeats itself; `older`: it is not newer than all before it. */
 static bool
-is_repeated(struct jetstream *j, uint64_t hash, uint64_t us)
+is_repeated(struct jetstream *j, uint64_t hash, bool older)
 {
-	for (size_t i = 0; us <= j->repeats_until_us && i < j->known_n; i++)
+	for (size_t i = 0; older && i < j->known_n; i++)
 		if (j->known[i] == hash)
 			return true;
 	j->known[j->known_at] = hash;
@@ -107,7 +108,7 @@ hash_commit(struct str did, struct str collection, struct str key,
 }
 
 static void
-read_commit(struct jetstream *j, yyjson_val *frame, uint64_t us,
+read_commit(struct jetstream *j, yyjson_val *frame, bool older,
     const struct connector_findings *f)
 {
 	FREED(buf_free) struct buf uri = BUF_INIT;
@@ -123,7 +124,7 @@ read_commit(struct jetstream *j, yyjson_val *frame, uint64_t us,
 		note_broken(j, f);
 		return;
 	}
-	if (is_repeated(j, hash_commit(did, collection, key, rev), us) ||
+	if (is_repeated(j, hash_commit(did, collection, key, rev), older) ||
 	    !str_eq(collection, STR(POST)))
 		return;
 	if (str_eq(json_text(yyjson_obj_get(commit, "operation")),
@@ -158,7 +159,7 @@ read_frame(struct jetstream *j, yyjson_val *message,
     const struct connector_findings *f)
 {
 	yyjson_val *frame = bluesky_frame(message);
-	uint64_t us = frame_us(frame);
+	uint64_t us = frame_us(frame), before = j->us;
 
 	if (bluesky_is_kind(frame, STR("info"))) {
 		read_info(j, frame, f);
@@ -172,7 +173,7 @@ read_frame(struct jetstream *j, yyjson_val *message,
 	if (!move_on(j, frame, us))
 		return;
 	if (bluesky_is_kind(frame, STR("commit")))
-		read_commit(j, frame, us, f);
+		read_commit(j, frame, us <= before, f);
 	if (j->us / US_PER_S > j->state_s) {
 		j->state_s = j->us / US_PER_S;
 		jetstream_set_state(j, f);

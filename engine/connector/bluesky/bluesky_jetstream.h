@@ -43,7 +43,7 @@ struct jetstream {
 	struct buf url, hello;       /* of the call that is out */
 	bool is_out;
 	bool heard;                  /* a frame of this stream */
-	uint64_t repeats_until_us;   /* frames up to there may have come */
+	uint64_t repeats_until_us;   /* what had come before it */
 
 	/* Part of the checkpoint. */
 	bool ended;

@@ -99,6 +99,18 @@ a_stream_that_ends_goes_on_a_little_earlier(void **state)
 	    FRAME(POST(T("30"), "4")));
 }
 
+/* A server that repeats itself, within one stream. */
+static void
+what_comes_twice_counts_once(void **state)
+{
+	(void)state;
+	EXPECT("{}", ASK("") "\n" COUNT STATE(T("10")) COUNT STATE(T("20"))
+	    COUNT STATE(T("30")),
+	    FRAME(POST(T("10"), "1")), FRAME(POST(T("10"), "1")),
+	    FRAME(POST(T("20"), "2")), FRAME(POST(T("10"), "1")),
+	    FRAME(POST(T("20"), "2")), FRAME(POST(T("30"), "3")));
+}
+
 static void
 a_restart_is_the_end_of_a_stream(void **state)
 {
@@ -441,6 +453,7 @@ main(void)
 		cmocka_unit_test(posts_come_as_frames),
 		cmocka_unit_test(frames_that_are_none_are_told_once),
 		cmocka_unit_test(a_stream_that_ends_goes_on_a_little_earlier),
+		cmocka_unit_test(what_comes_twice_counts_once),
 		cmocka_unit_test(a_restart_is_the_end_of_a_stream),
 		cmocka_unit_test(
 		    streams_without_a_frame_are_asked_for_less_often),
