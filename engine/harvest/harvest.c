@@ -55,6 +55,10 @@ fill_view(const struct harvest *h, struct harvest_view *v)
 	    .answers = row == NULL ? 0 : row->view.counts.items,
 	    .label = h->text.connector->label,
 	    .trouble = h->delivery.failing ? h->delivery.why.text : "" };
+	/* As they come; the totals count them when files are settled. */
+	if (h->web != NULL && row != NULL && h->end == STORE_HARVEST_GOES_ON)
+		v->items = row->view.counts.items -
+		    row->view.counts.duplicates;
 	for (size_t i = 0; i < h->warcs_n; i++) {
 		v->warcs += h->warcs[i].placed;
 		v->warc_bytes += h->warcs[i].placed ? h->warcs[i].bytes : 0;
@@ -89,6 +93,8 @@ harvest_tell_ended(struct harvest *h)
 	loop_timer_stop(home, &h->delivery.timer);
 	if (h->driver != NULL)
 		driver_rest(h->driver);
+	if (h->web != NULL)
+		harvest_web_rest(h->web);
 	fill_view(h, &v);
 	h->all->options.ended(h->all->options.arg, &v);
 }
@@ -152,16 +158,20 @@ harvest_delivered(struct harvest *h)
 void
 harvest_settled(struct harvest *h)
 {
-	loop_timer_stop(h->all->options.home, &h->stop_timer);
+	if (h->web == NULL || !harvest_web_is_ending(h->web))
+		loop_timer_stop(h->all->options.home, &h->stop_timer);
 	loop_timer_stop(h->all->options.home, &h->roll_timer);
 	if (h->end == STORE_HARVEST_GOES_ON && h->aim == AIM_RUN) {
 		harvest_set_roll_timer(h);
-		driver_go_on(h->driver);
+		if (h->web == NULL)
+			driver_go_on(h->driver);
 	}
 	if (h->aim == AIM_PAUSE)
 		harvest_deliver_now(h);
 	else
 		harvest_deliver(h);
+	if (h->web != NULL)
+		harvest_web_look(h->web);
 }
 
 /* ---- While it runs -------------------------------------------------- */
@@ -193,7 +203,10 @@ roll_over(struct timer *t)
 {
 	struct harvest *h = CONTAINER(t, struct harvest, roll_timer);
 
-	driver_hold(h->driver);
+	if (h->web != NULL)
+		harvest_web_roll(h->web);
+	else
+		driver_hold(h->driver);
 }
 
 static void
@@ -201,7 +214,10 @@ cut_calls(struct timer *t)
 {
 	struct harvest *h = CONTAINER(t, struct harvest, stop_timer);
 
-	driver_cut(h->driver);
+	if (h->web != NULL)
+		harvest_web_cut(h->web);
+	else
+		driver_cut(h->driver);
 }
 
 static void
@@ -221,7 +237,10 @@ aim_at(struct harvest *h, enum harvest_aim aim)
 	h->stop_timer.fire = cut_calls;
 	loop_timer_set(h->all->options.home, &h->stop_timer, mono_add_ms(
 	    clock_mono(), HARVEST_STOP_MS));
-	driver_hold(h->driver);
+	if (h->web != NULL)
+		harvest_web_look(h->web);
+	else
+		driver_hold(h->driver);
 }
 
 void
@@ -269,6 +288,11 @@ harvest_run(struct harvest *h)
 	h->bytes_before = row->view.counts.warc_bytes;
 	h->roll_timer.fire = roll_over;
 	harvest_set_roll_timer(h);
+	if (h->web != NULL) {
+		harvest_web_start(h->web);
+		harvest_deliver(h);
+		return;
+	}
 	if (h->aim != AIM_RUN)
 		driver_hold(h->driver);
 	driver_start(h->driver, h->crawl, row->view.item_last);
@@ -339,6 +363,7 @@ free_harvest(struct harvest **hp)
 
 	list_take(&h->node);
 	driver_close(&h->driver);
+	harvest_web_free(&h->web);
 	order_text_free(&h->text);
 	totals_free(&h->totals);
 	buf_free(&h->saved);

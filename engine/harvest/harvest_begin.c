@@ -83,7 +83,7 @@ running_noted(struct store_job *j)
 
 	h->shown = STORE_HARVEST_RUNNING;
 	harvest_tell_changed(h);
-	if (harvest_open_driver(h, &h->driver, &w) == OK)
+	if (h->web != NULL || harvest_open_driver(h, &h->driver, &w) == OK)
 		harvest_run(h);
 	else
 		fail_to_run(h, "unknown_error", &w);
@@ -149,7 +149,29 @@ launch_crawl(struct harvest *h)
 		.spec.about_uri = STR(CONNECTOR_DESCRIPTION_URI),
 		.done = launched, .arg = h,
 	};
+	if (h->web != NULL)
+		harvest_web_fill_launch(h, &h->launch);
 	crawl_launch(h->all->options.engine, &h->launch);
+}
+
+static void
+policy_read(struct store_job *j)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, store);
+
+	if (h->why.err == OK)
+		launch_crawl(h);
+	else
+		fail_to_run(h, "unknown_error", &h->why);
+}
+
+static void
+read_policy(struct store_job *j, struct store *st)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, store);
+
+	h->why = WHY_INIT;
+	(void)!harvest_web_read_policy(h, st, &h->why);
 }
 
 /* ---- A new one ------------------------------------------------------ */
@@ -187,10 +209,12 @@ claimed(struct mail *m)
 		return;
 	}
 	answer(h, "", &WHY_INIT);
-	if (h->why.err == OK)
-		launch_crawl(h);
-	else
+	if (h->why.err != OK)
 		fail_to_run(h, code_of_path(h->why.err), &h->why);
+	else if (h->web != NULL)
+		harvest_store(h, &h->store, read_policy, policy_read);
+	else
+		launch_crawl(h);
 }
 
 static void
@@ -310,6 +334,8 @@ try_order(struct harvest *h, const char **code, struct why *w)
 		*code = "bad_request";
 	if (e == OK && h->request->path.n == 0)
 		e = why_field(w, ERR_INPUT, "path", "it is missing");
+	if (e == OK && h->text.connector->is_crawl)
+		return OK;
 	if (e == OK)
 		e = harvest_open_driver(h, &d, w);
 	if (e == OK && !driver_can_harvest(d)) {
@@ -336,6 +362,8 @@ harvest_begin(struct harvests *all, struct harvest_request *r)
 	}
 	h->type = str_of(h->text.connector->type);
 	h->path = arena_copy(&h->arena, r->path);
+	if (h->text.connector->is_crawl)
+		harvest_web_make(h);
 	harvest_work(h, &h->job, prepare, prepared);
 }
 
@@ -401,6 +429,8 @@ take_row(struct harvest *h)
 	h->end = row->end;
 	h->captures = row->captures;
 	buf_put_str(&h->saved, row->saved);
+	if (h->text.connector->is_crawl)
+		harvest_web_make(h);
 	harvest_take_state(h);
 	h->delivery.merged = row->merged;
 }

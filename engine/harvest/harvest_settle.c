@@ -191,10 +191,18 @@ crawl_ended(struct crawl_order *o)
 	    struct harvest, settling));
 }
 
+static enum driver_end
+end_of_run(const struct harvest *h)
+{
+	if (h->web == NULL)
+		return driver_end(h->driver);
+	return harvest_web_is_over(h->web) ? DRIVER_SUCCESS : DRIVER_GOES_ON;
+}
+
 static enum store_harvest_end
 end_of(const struct harvest *h)
 {
-	switch (driver_end(h->driver)) {
+	switch (end_of_run(h)) {
 	case DRIVER_SUCCESS:
 		return STORE_HARVEST_SUCCESS;
 	case DRIVER_FAILURE:
@@ -202,7 +210,9 @@ end_of(const struct harvest *h)
 	case DRIVER_GOES_ON:
 		break;
 	}
-	return h->aim == AIM_STOP || h->stops_by_crawl ?
+	bool stopped = h->web != NULL ? harvest_web_is_stopped(h->web) :
+	    h->aim == AIM_STOP;
+	return stopped || h->stops_by_crawl ?
 	    STORE_HARVEST_SUCCESS : STORE_HARVEST_GOES_ON;
 }
 
@@ -220,12 +230,14 @@ harvest_settle(struct harvest *h)
 	buf_clear(&s->saved);
 	buf_clear(&s->totals);
 	s->row = (struct store_harvest){ .id = h->id, .end = end_of(h),
-	    .captures = driver_captures(h->driver) };
+	    .captures = h->web != NULL ? harvest_web_captures(h->web) :
+	    driver_captures(h->driver) };
 	if (s->row.end != STORE_HARVEST_GOES_ON &&
-	    driver_end(h->driver) == DRIVER_GOES_ON)
+	    end_of_run(h) == DRIVER_GOES_ON)
 		totals_note(&h->totals, TOTALS_INFO, STR("harvest_stopped"),
 		    STR("the harvest was stopped before its end"), STR_NONE);
-	driver_save(h->driver, &s->saved);
+	if (h->web == NULL)
+		driver_save(h->driver, &s->saved);
 	totals_put(&h->totals, &s->totals);
 	s->row.saved = buf_str(&s->saved);
 	s->row.totals = buf_str(&s->totals);

@@ -168,6 +168,7 @@ totals_put(const struct totals *t, struct buf *b)
 	put_pairs(&t->tokens, "tokens", b);
 	json_u64(b, "urls", t->urls);
 	json_u64(b, "deleted", t->deleted);
+	json_u64(b, "revisits", t->revisits);
 	buf_put_char(b, '}');
 }
 
@@ -235,6 +236,7 @@ totals_read(struct totals *t, struct str json, struct why *w)
 	t->dropped = yyjson_get_uint(yyjson_obj_get(root, "dropped"));
 	t->urls = yyjson_get_uint(yyjson_obj_get(root, "urls"));
 	t->deleted = yyjson_get_uint(yyjson_obj_get(root, "deleted"));
+	t->revisits = yyjson_get_uint(yyjson_obj_get(root, "revisits"));
 	yyjson_doc_free(doc);
 	return fine ? OK : why(w, ERR_CORRUPT, "the harvest's findings are "
 	    "damaged");

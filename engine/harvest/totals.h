@@ -52,6 +52,7 @@ struct totals {
 	uint64_t dropped;            /* notes */
 	struct totals_pairs state, uids, tokens;   /* the latter by seed id */
 	uint64_t items, urls, deleted;
+	uint64_t revisits;           /* of a web harvest; they are no items */
 };
 
 /* A zeroed struct has nothing. */
