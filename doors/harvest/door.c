@@ -150,7 +150,8 @@ data_read(void *door, struct engine *e)
 	struct harvests_options o = { .engine = e, .home = d->host->home,
 		.conf = d->host->conf, .data_dir = d->host->data_dir,
 		.ended = follower_ended, .changed = follower_changed,
-		.admit = admit, .claim = claim, .arg = d };
+		.admit = admit, .claim = claim, .arg = d,
+		.keeps_urls = d->web_messages };
 	struct store_watch pause = { .look = NULL };
 	struct why w = WHY_INIT;
 

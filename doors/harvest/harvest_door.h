@@ -44,6 +44,7 @@ struct harvest_door {
 	struct roots roots;
 	struct str instance, host_name;
 	bool spec_words;             /* harvest.statuses = spec */
+	bool web_messages;
 	int64_t heartbeat_ms;
 	struct served *queues;
 	size_t queues_n;             /* the broker's queue of that number is for

@@ -51,6 +51,10 @@ const struct setting settings_rows[SETTINGS_N] = {
 	    "sfm|spec", CONF_RESTART, "Which statuses are sent: those that "
 	    "SFM's programs send, or those of its specification alone, where "
 	    "\"stopping\" and \"paused\" are \"running\"." },
+	[SET_WEB_MESSAGES] = { "harvest.web_messages", CONF_BOOL, "on", 0, 0,
+	    "", CONF_RESTART, "URLs that harvests find are ordered as web "
+	    "harvests, by harvest.start.web.  They wait while no queue takes "
+	    "them." },
 };
 
 static enum conf_id
@@ -254,6 +258,7 @@ settings_read(struct harvest_door *d, struct why *w)
 
 	read_names(d);
 	d->spec_words = conf_choice(c, id_of(SET_STATUSES)) == 1;
+	d->web_messages = conf_bool(c, id_of(SET_WEB_MESSAGES));
 	d->heartbeat_ms = conf_int(c, id_of(SET_HEARTBEAT_S)) *
 	    1000;
 	pace_init(&d->pace, conf_int(c, id_of(SET_STATUS_MS_MIN)));

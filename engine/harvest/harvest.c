@@ -370,6 +370,7 @@ free_harvest(struct harvest **hp)
 	buf_free(&h->sealed);
 	buf_free(&h->settling.saved);
 	buf_free(&h->settling.totals);
+	buf_free(&h->settling.urls);
 	arena_free(&h->settling.arena);
 	arena_free(&h->delivery.arena);
 	arena_free(&h->arena);
@@ -383,6 +384,7 @@ harvest_new(struct harvests *all)
 
 	h->all = all;
 	h->crawl = UINT32_MAX;
+	h->totals.found = all->options.keeps_urls ? &h->found : NULL;
 	/* The state of none is merged. */
 	h->delivery.merged = true;
 	list_put(&all->all, &h->node);

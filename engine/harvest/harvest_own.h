@@ -62,7 +62,7 @@ struct settling {
 	struct store_job store;
 	struct timer timer;          /* before another try */
 	struct why why;
-	struct buf saved, totals;
+	struct buf saved, totals, urls;
 	struct store_harvest row;    /* refers to them */
 	struct store_harvest_warc *warcs;    /* known ones, then new ones */
 	size_t warcs_n;
@@ -77,6 +77,7 @@ struct harvest {
 	const char *dir;             /* DATA/harvest/SAFE-ID */
 	struct order_text text;
 	struct totals totals;
+	struct totals_found found;   /* the totals' */
 	struct driver *driver;       /* NULL: its run is over, or it has: */
 	struct web *web;             /* of a web harvest; else NULL */
 	struct connector_state *state;       /* of earlier runs */

@@ -33,7 +33,8 @@ harvest_should_roll(const struct harvest *h)
 	uint64_t most = conf_size(h->all->options.conf,
 	    CONF_WARC_ROLLOVER_BYTES);
 
-	return crawl_bytes(h) - h->bytes_before >= most - most / ROLL_MARGIN;
+	return crawl_bytes(h) - h->bytes_before >= most - most / ROLL_MARGIN ||
+	    h->found.bytes >= HARVEST_URLS_BYTES_MAX;
 }
 
 void
@@ -76,7 +77,10 @@ row_written(struct store_job *j)
 		h->warcs[i].sha1 = arena_copy(&h->arena, s->warcs[i].sha1);
 		h->warcs[i].warc_id = arena_copy(&h->arena,
 		    s->warcs[i].warc_id);
+		h->warcs[i].urls = STR_NONE;
 	}
+	if (s->warcs_n > h->warcs_n)
+		totals_clear_urls(&h->totals);
 	h->warcs_n = s->warcs_n;
 	h->end = s->row.end;
 	h->bytes_before = crawl_bytes(h);
@@ -113,6 +117,19 @@ collect_again(struct timer *t)
 	collect(CONTAINER(t, struct settling, timer));
 }
 
+/* With the newest file, where the ledger has ended several. */
+static void
+name_urls(struct settling *s)
+{
+	struct harvest *h = CONTAINER(s, struct harvest, settling);
+
+	buf_clear(&s->urls);
+	if (h->found.n == 0 || s->warcs_n == h->warcs_n)
+		return;
+	totals_put_urls(&h->totals, &s->urls);
+	s->warcs[s->warcs_n - 1].urls = buf_str(&s->urls);
+}
+
 static void
 collected(struct mail *m)
 {
@@ -121,6 +138,7 @@ collected(struct mail *m)
 	struct harvest *h = CONTAINER(s, struct harvest, settling);
 
 	if (s->why.err == OK) {
+		name_urls(s);
 		write_row(s);
 		return;
 	}

@@ -33,6 +33,7 @@ from kombu.pools import producers
 
 from peer import PLACE
 from rabbitmq import Rabbit, need_rabbitmq
+from harvest_door_web import Web
 from serve import Serve
 from simulated import Platforms
 
@@ -140,6 +141,8 @@ class Door(Serve):
             f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}",
             f"harvest.instance={instance or name}",
             f"harvest.roots=/sfm-data={ROOT}", "harvest.host=crawl1",
+            # Of the scene web alone.
+            "harvest.web_messages=off",
             f"fetch.resolve={HOST}:443:127.0.0.1:{sim.port}",
             f"fetch.ca_file={sim.ca}", *more], **rest)
 
@@ -196,7 +199,8 @@ BINDINGS = {("argiope_stop_one", "harvest.stop.#")} | {
         "feed_harvester": ["feed.feed_entries"],
         "youtube_harvester": ["youtube.youtube_channel",
                               "youtube.youtube_comments"],
-        "json_harvester": ["json.json_api"]}.items() for type in types}
+        "json_harvester": ["json.json_api"],
+        "web_harvester": ["web"]}.items() for type in types}
 
 
 # ---- Scenes ----------------------------------------------------------------------
@@ -529,4 +533,7 @@ for scene in (objects, whole, refused, letters, stops, pauses, kills,
     if scene is whole:
         repeated(result)
 same("the daemon ends in order", door.stop(40), 0)
+if not wanted or "web" in wanted:
+    note("web")
+    Web(Door, sfm, sim, ROOT).run()
 done()
