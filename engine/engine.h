@@ -100,6 +100,8 @@ bool engine_has_hooks(const struct engine *);
  * were running.
  */
 void engine_close(struct engine *, void (*closed)(void *arg), void *arg);
+/* engine_close() was called: nothing new should be asked of it. */
+bool engine_is_closing(const struct engine *);
 void engine_free(struct engine **);   /* after `closed` */
 
 /*

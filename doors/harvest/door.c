@@ -164,7 +164,7 @@ data_read(void *door, struct engine *e)
 		.tries_max = d->tries_max,
 		.ended = follower_ended, .changed = follower_changed,
 		.resumed = follower_resumed, .admit = admit, .claim = claim,
-		.root_of = root_of,
+		.root_of = root_of, .keeps_urls = d->web_messages,
 		.staged_bytes_max = d->staged_bytes_max, .arg = d };
 	struct store_watch pause = { .look = NULL };
 	struct why w = WHY_INIT;

@@ -3,7 +3,7 @@
  * messages in the outbox.
  *
  *     changed, ended, asked ─► now, or in its turn ─► one job of the store:
- *         files in their places ─► warc_created, each once
+ *         files in their places ─► harvest.start.web, warc_created, once
  *         state                 ─► a status
  *
  * The job reads nothing but rows, and notes in the same commit what it has put.
@@ -13,6 +13,7 @@
 #include "doors/harvest/harvest_door.h"
 #include "doors/harvest/meter.h"
 #include "doors/harvest/status.h"
+#include "doors/harvest/web_start.h"
 #include "engine/connector/connectors.h"
 #include "engine/harvest/place.h"
 #include "os/clock.h"
@@ -132,6 +133,33 @@ put_status(struct follow *f, struct store *st, struct reading *r,
 	return put_message(st, f->id, key, buf_str(&body), &f->added, w);
 }
 
+/* Where the messages about a file's URLs go. */
+struct web_starts {
+	struct follow *follow;
+	struct store *store;
+};
+
+static enum err
+put_web_start(void *arg, struct str body, struct why *w)
+{
+	struct web_starts *x = arg;
+
+	return put_message(x->store, x->follow->id, STR(WEB_START_KEY), body,
+	    &x->follow->added, w);
+}
+
+static enum err
+put_urls(struct follow *f, struct store *st, const struct reading *r,
+    struct str urls, struct why *w)
+{
+	struct web_starts x = { f, st };
+	struct web_start s = { .parent = f->id, .message = r->row.message,
+	    .path = roots_to_message(&f->door->roots, r->row.path,
+	    &f->arena), .urls = urls };
+
+	return urls.n == 0 ? OK : web_start_each(&s, put_web_start, &x, w);
+}
+
 static enum err
 put_warcs(struct follow *f, struct store *st, struct reading *r,
     struct why *w)
@@ -140,6 +168,9 @@ put_warcs(struct follow *f, struct store *st, struct reading *r,
 
 	for (size_t i = 0; i < r->news_n && e == OK; i++) {
 		FREED(buf_free) struct buf body = BUF_INIT;
+		e = put_urls(f, st, r, r->news[i].urls, w);
+		if (e != OK)
+			return e;
 		struct str path = roots_to_message(&f->door->roots,
 		    place_path(r->row.path.p, &r->news[i], &f->arena),
 		    &f->arena);

@@ -52,6 +52,7 @@ struct harvest_door {
 	unsigned umask;              /* harvest.umask */
 	struct str instance, host_name;
 	bool spec_words;             /* harvest.statuses = spec */
+	bool web_messages;
 	int64_t heartbeat_ms;
 	uint64_t staged_bytes_max;
 	unsigned tries_max;          /* of a harvest */

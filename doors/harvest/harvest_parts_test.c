@@ -10,6 +10,7 @@
 #include "doors/harvest/pace.h"
 #include "doors/harvest/queue_table.h"
 #include "doors/harvest/status.h"
+#include "doors/harvest/web_start.h"
 #include "tests/suite.h"
 
 static struct arena arena;
@@ -220,6 +221,11 @@ queues(void **state)
 	assert_null(queue_table_find(STR("unknown")));
 	for (size_t i = 0; (row = queue_table_at(i)) != NULL; i++)
 		assert_true(strlen(row->name) < 64);
+	keys = queue_table_keys(queue_table_find(STR("web")), &arena, &n);
+	assert_int_equal(n, 1);
+	assert_text(keys[0], "harvest.start.web");
+	assert_text(queue_table_status_key(STR("web_harvester"), STR("web"),
+	    &arena), "harvest.status.web");
 }
 
 /* Our queues have SFM's names, and bind none of its keys elsewhere. */
@@ -424,6 +430,97 @@ a_status_is_bounded(void **state)
 	totals_free(&t);
 }
 
+/* --- harvest.start.web ---------------------------------------------------- */
+
+struct web_starts {
+	size_t messages, seeds, bytes_max;
+	yyjson_doc *first;
+};
+
+static enum err
+take_web_start(void *arg, struct str body, struct why *w)
+{
+	struct web_starts *x = arg;
+	yyjson_doc *doc = yyjson_read(body.p, body.n, 0);
+	struct input in;
+
+	(void)w;
+	assert_non_null(doc);
+	assert_true(body.n <= WEB_START_BYTES_MAX);
+	x->bytes_max = MAX(x->bytes_max, body.n);
+	/* Our own harvester takes it. */
+	assert_int_equal(input_read(body, &arena, &in), LETTER_NONE);
+	assert_int_equal(in.id.n, 32);
+	yyjson_val *seeds = yyjson_obj_get(yyjson_doc_get_root(doc), "seeds");
+	assert_in_range(yyjson_arr_size(seeds), 1, WEB_START_SEEDS_MAX);
+	x->seeds += yyjson_arr_size(seeds);
+	if (x->messages++ == 0)
+		x->first = doc;
+	else
+		yyjson_doc_free(doc);
+	return OK;
+}
+
+static struct web_starts
+web_starts_of(const char *message, struct str urls)
+{
+	struct web_start s = { .parent = STR("sfmui:45"),
+	    .message = str_of(message), .path = STR("/sfm-data/a"),
+	    .urls = urls };
+	struct web_starts x = { .messages = 0 };
+
+	assert_int_equal(web_start_each(&s, take_web_start, &x, NULL), OK);
+	return x;
+}
+
+static void
+web_starts(void **state)
+{
+	struct buf urls = BUF_INIT;
+
+	(void)state;
+	struct web_starts x = web_starts_of("{\"collection\":{\"id\":\"c\"},"
+	    "\"collection_set\":{\"id\":\"s\"}}",
+	    STR("[\"http://a/\\u0022\",\"http://b/\"]"));
+	assert_int_equal(x.messages, 1);
+	yyjson_val *root = yyjson_doc_get_root(x.first);
+	assert_int_equal(yyjson_obj_size(root), 7);
+	assert_text(json_text(yyjson_obj_get(root, "parent_id")), "sfmui:45");
+	assert_text(json_text(yyjson_obj_get(root, "type")), "web");
+	assert_text(json_text(yyjson_obj_get(root, "path")), "/sfm-data/a");
+	assert_text(json_text(yyjson_ptr_get(root, "/collection/id")), "c");
+	assert_text(json_text(yyjson_ptr_get(root, "/collection_set/id")),
+	    "s");
+	assert_text(json_text(yyjson_ptr_get(root, "/seeds/0/token")),
+	    "http://a/\"");
+	assert_int_equal(yyjson_get_len(yyjson_ptr_get(root, "/seeds/1/id")),
+	    32);
+	yyjson_doc_free(x.first);
+	assert_int_equal(web_starts_of("{}", STR("[]")).messages, 0);
+	/* 5,001 seeds; and 400 of 4 KiB, more than 1 MiB. */
+	buf_put_text(&urls, "[\"u\"");
+	for (unsigned i = 0; i < WEB_START_SEEDS_MAX; i++)
+		buf_put_text(&urls, ",\"u\"");
+	buf_put_char(&urls, ']');
+	x = web_starts_of("{}", buf_str(&urls));
+	assert_int_equal(x.messages, 2);
+	assert_int_equal(x.seeds, WEB_START_SEEDS_MAX + 1);
+	yyjson_doc_free(x.first);
+	buf_clear(&urls);
+	for (unsigned i = 0; i < 400; i++)
+		buf_printf(&urls, "%c\"%04096u\"", i == 0 ? '[' : ',', i);
+	buf_put_char(&urls, ']');
+	x = web_starts_of("{}", buf_str(&urls));
+	assert_int_equal(x.messages, 2);
+	assert_int_equal(x.seeds, 400);
+	assert_true(x.bytes_max > WEB_START_BYTES_MAX - 5000);
+	yyjson_doc_free(x.first);
+	buf_free(&urls);
+	struct web_start bad = { .urls = STR("[\"a") };
+	assert_int_equal(web_start_each(&bad, take_web_start, NULL, NULL),
+	    ERR_CORRUPT);
+}
+
 /* --- Pace ----------------------------------------------------------------- */
 
 static void
@@ -464,6 +561,7 @@ main(void)
 		WITH(messages_of_sfm), WITH(queues), WITH(queues_of_sfm),
 		WITH(status_keys), WITH(a_status),
 		WITH(a_status_has_what_sfm_sends), WITH(a_status_is_bounded),
+		WITH(web_starts),
 		WITH(paces),
 	};
 

@@ -24,6 +24,7 @@ static const struct queue_row rows[] = {
 	{ .name = "feed_harvester", .platforms = "feed" },
 	{ .name = "youtube_harvester", .platforms = "youtube" },
 	{ .name = "json_harvester", .platforms = "json" },
+	{ .name = "web_harvester", .platforms = "web" },
 };
 
 const struct queue_row *
@@ -63,8 +64,11 @@ queue_table_keys(const struct queue_row *row, struct arena *a, size_t *n)
 	for (size_t i = 0; (c = connector_at(i)) != NULL; i++) {
 		if (!takes_connector(row, c) || (row->all && *n > 0))
 			continue;
-		keys[(*n)++] = arena_printf(a, START "%s.%s%s", c->platform,
-		    row->all ? "*" : c->type, row->priority ? PRIORITY : "");
+		/* Crawls of the web have no platform. */
+		keys[(*n)++] = c->is_crawl ?
+		    arena_printf(a, START "%s", c->type) :
+		    arena_printf(a, START "%s.%s%s", c->platform, row->all ?
+		    "*" : c->type, row->priority ? PRIORITY : "");
 	}
 	return keys;
 }
@@ -89,7 +93,7 @@ queue_table_status_key(struct str start_key, struct str type, struct arena *a)
 	    start_key.n < KEY_BYTES_MAX)
 		return arena_printf(a, STATUS "%.*s", STR_FMT(str_from(
 		    start_key, strlen(START))));
-	if (c != NULL)
+	if (c != NULL && !c->is_crawl)
 		return arena_printf(a, STATUS "%s.%s", c->platform, c->type);
 	return arena_printf(a, STATUS "%.*s", STR_FMT(queue_table_safe(
 	    str_cut(type.n > 0 ? type : STR("unknown"), 0, 100), a)));

@@ -71,6 +71,10 @@ const struct setting settings_rows[SETTINGS_N] = {
 	    "1GiB", 4096, INT64_C(1) << 50, "bytes", CONF_RESTART, "When "
 	    "messages that the broker has not confirmed are so many bytes, "
 	    "harvests pause, until an eighth of it is free." },
+	[SET_WEB_MESSAGES] = { "harvest.web_messages", CONF_BOOL, "on", 0, 0,
+	    "", CONF_RESTART, "URLs that harvests find are ordered as web "
+	    "harvests, by harvest.start.web.  They wait while no queue takes "
+	    "them." },
 };
 
 static enum conf_id
@@ -282,6 +286,7 @@ settings_read(struct harvest_door *d, struct why *w)
 
 	read_names(d);
 	d->spec_words = conf_choice(c, id_of(SET_STATUSES)) == 1;
+	d->web_messages = conf_bool(c, id_of(SET_WEB_MESSAGES));
 	d->heartbeat_ms = conf_int(c, id_of(SET_HEARTBEAT_S)) *
 	    1000;
 	d->staged_bytes_max = conf_size(c, id_of(SET_STAGED_BYTES_MAX));

@@ -80,6 +80,7 @@ struct queue_query {
 	char next_host[128];
 	char reason[400];            /* one true sentence, never empty */
 	unsigned downloads, downloads_max;
+	unsigned finishing;          /* pages that came and are not durable */
 	struct why why;              /* ABSENT */
 	void (*done)(struct queue_query *);
 	void *arg;

@@ -57,6 +57,7 @@ give_figures(struct queue_query *q)
 	f.here &= l->loaded;
 	q->queued = l->view.counts.queued;
 	q->in_flight = f.in_flight;
+	q->finishing = f.finishing;
 	q->downloads = f.downloads;
 	q->downloads_max = f.downloads_max;
 	/* A host may be asked for a redirect alone, and have no queue. */

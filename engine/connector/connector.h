@@ -73,6 +73,9 @@ struct connector_seeds {
 	                              * taken */
 	/* Those of a token that is an object; NULL: a token is a text. */
 	const struct connector_param *fields;
+	/* A token may be a text of any length and with control characters: it
+	 * costs its seed, not the harvest. */
+	bool any_token;
 };
 
 /* A key of the credential.  A table ends with a row without a name. */
@@ -290,6 +293,9 @@ struct connector {
 	const char *title, *help;    /* for people; `help` is a sentence */
 	enum connector_kind kind;
 	bool as_crawl;               /* so are its calls, all of them */
+	/* It makes no calls: a crawl of the engine fetches its seeds, and the
+	 * functions below are NULL. */
+	bool is_crawl;
 	bool state_is_number;        /* its values are, in state.json */
 	const struct connector_param *params;
 	struct connector_seeds seeds;

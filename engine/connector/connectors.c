@@ -7,6 +7,7 @@
 #include "engine/connector/mastodon/mastodon.h"
 #include "engine/connector/tumblr/tumblr.h"
 #include "engine/connector/twitter/twitter.h"
+#include "engine/connector/web.h"
 #include "engine/connector/weibo/weibo.h"
 #include "engine/connector/youtube/youtube.h"
 
@@ -30,6 +31,7 @@ static const struct connector *const connectors[] = {
 	&twitter_search_2,
 	&twitter_user_timeline,
 	&twitter_user_timeline_2,
+	&web_pages,
 	&weibo_search,
 	&weibo_timeline,
 	&youtube_channel,

@@ -236,6 +236,7 @@ compile(struct running *r, const struct crawl_request *q,
 	s->name = arena_copy(&r->arena, spec->name);
 	if (spec->kind == CRAWL_HARVEST && spec->tags_n > 0)
 		r->harvest_type = arena_copy(&r->arena, spec->tags[0]);
+	s->follows_seeds = spec->kind == CRAWL_HARVEST;
 	s->user_agent = arena_copy(&r->arena, policy->user_agent);
 	s->product_token = arena_copy(&r->arena, text_product_token(
 	    policy_user_agent(policy)));
@@ -280,13 +281,31 @@ load_seen(struct crawl_runtime *c, struct str collection)
 		digest_filter_add(c->seen, key);
 }
 
+static void
+name_collection(struct crawl_runtime *c, struct running *r)
+{
+	const struct crawl_spec *s = &r->spec;
+
+	r->shared.has_collection = s->collection.n > 0;
+	r->shared.collection = s->collection.n > 0 ?
+	    collection_of_name(s->collection, &r->arena) :
+	    paths_collection(ledger_paths(frontier_ledger(c->frontier)),
+	    s->warc_dir, &r->arena);
+}
+
 /* Others may have written there, or this is the crawl that goes on. */
 static void
-join_collection(struct crawl_runtime *c, struct running *r, struct str warc_dir)
+join_collection(struct crawl_runtime *c, struct running *r)
 {
 	load_seen(c, r->shared.collection);
-	r->shared.others = frontier_collection(c->frontier, warc_dir,
-	    r->shared.id);
+	if (r->shared.has_collection) {
+		r->shared.others = (struct collection_crawls){ UINT32_MAX,
+			UINT32_MAX, false };
+		r->shared.notes_validators = true;
+		return;
+	}
+	r->shared.others = frontier_collection(c->frontier,
+	    r->spec.warc_dir, r->shared.id);
 	r->shared.notes_validators = !r->shared.others.first;
 }
 
@@ -408,8 +427,7 @@ crawl_runtime_begin(struct crawl_runtime *c, struct running **rp,
 	r->shared.id = frontier_next_crawl(c->frontier);
 	if (r->warc_parent.n != 0)
 		s->warc_dir = own_warc_dir(r);
-	r->shared.collection = paths_collection(ledger_paths(
-	    frontier_ledger(c->frontier)), s->warc_dir, &r->arena);
+	name_collection(c, r);
 	for (size_t i = 0; i < s->seeds_n; i++)
 		r->found[i].hash = frontier_hash(r->shared.id,
 		    r->found[i].url);
@@ -423,7 +441,7 @@ crawl_runtime_begin(struct crawl_runtime *c, struct running **rp,
 	}
 	/* A directory of its own has nothing yet. */
 	if (r->warc_parent.n == 0 || s->schedule != 0)
-		join_collection(c, r, s->warc_dir);
+		join_collection(c, r);
 	tell_loops(c, r);
 	crawl_runtime_know_key(c, s->key, r->shared.id);
 	e = frontier_begin(c->frontier, s, r->found, s->seeds_n, NULL, id, w);
@@ -471,11 +489,10 @@ crawl_runtime_continue(struct crawl_runtime *c, uint32_t id,
 		running_free(&r);
 		return e;
 	}
-	r->shared.collection = paths_collection(ledger_paths(
-	    frontier_ledger(c->frontier)), r->spec.warc_dir, &r->arena);
+	name_collection(c, r);
 	if (frontier_view(c->frontier, id, &v) == OK)
 		atomic_store(&r->shared.sitemap_bytes, v.sitemap_bytes);
-	join_collection(c, r, r->spec.warc_dir);
+	join_collection(c, r);
 	tell_loops(c, r);
 	r->crawl = frontier_ref(c->frontier, id);
 	if (crawl_rules(&r->shared)->excluded > 0)
@@ -604,7 +621,9 @@ crawl_runtime_warcinfo(
 		    str_of(atomic_load(&r->shared.warcinfo_id)),
 		.filename = str_of(filename), .date = clock_wall(),
 		.software = STR("Argiope/" ARGIOPE_VERSION),
-		.hostname = str_of(host), .is_part_of = r->shared.name,
+		.hostname = str_of(host),
+		.is_part_of = r->spec.collection.n > 0 ? r->spec.collection :
+		    r->shared.name,
 		.robots = policy_of(rules->policy)->robots == POLICY_OBEY ?
 		    STR("obey") : STR("ignore"),
 		.user_agent = r->shared.user_agent.n != 0 ?

@@ -575,6 +575,12 @@ engine_close(struct engine *e, void (*closed)(void *), void *arg)
 	request_start(&e->close_request, &e->places, close_steps, END);
 }
 
+bool
+engine_is_closing(const struct engine *e)
+{
+	return e->closing;
+}
+
 static void
 stop_loops(struct engine *e)
 {

@@ -5,6 +5,13 @@
 #define VALIDATOR_TAG 'v'
 #define VALIDATOR_SEED 0x7a11da7e
 
+struct str
+collection_of_name(struct str name, struct arena *a)
+{
+	/* No path of a WARC directory begins so. */
+	return arena_printf(a, "collection:%.*s", STR_FMT(name));
+}
+
 void
 collection_prefix(struct str collection, struct buf *out)
 {

@@ -1,7 +1,7 @@
 /*
  * collection -- the index keys that the crawls of one collection share, in
  * INDEX_DIGEST.  A collection is the crawls that write to one WARC directory;
- * in the daemon, the runs of one schedule.
+ * in the daemon, the runs of one schedule.  Web harvests name theirs.
  *
  *     digest     collection-field digest   -> crawl4 seq8 date8 URL
  *     validator  'v' hash8                 -> crawl4 seq8
@@ -26,6 +26,8 @@
 #include "wire/digest.h"
 #include "wire/http.h"
 
+/* The collection that crawls name, whatever their WARC directory. */
+struct str collection_of_name(struct str name, struct arena *);
 /* The prefix of all digest keys of the collection; appended to `out`. */
 void collection_prefix(struct str collection, struct buf *out);
 /* The key of a payload; appended to `out`. */

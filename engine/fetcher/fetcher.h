@@ -96,6 +96,9 @@ struct crawl_shared {
 	size_t seeds_n;
 	struct collection_crawls others; /* of its collection */
 	bool notes_validators;           /* see collection.h */
+	bool has_collection;             /* that its spec names */
+	/* Where a seed is redirected is in scope: that of a harvest. */
+	bool follows_seeds;
 	bool continued;                  /* an earlier process began it */
 	bool operator_seeds;             /* their hosts may be private */
 	double delay_s;                  /* the policy's or the command's */

@@ -165,6 +165,9 @@ follow(struct page *p, struct str location)
 	    (p->fetcher->settings->allow_private ||
 	    crawl_host_allowed(p->crawl->shared, to.host)))
 		v.take = true;
+	if (v.reason == SKIP_SCOPE && p->crawl->shared->follows_seeds &&
+	    (p->submission.lease.flags & FOUND_SEED))
+		v.take = true;
 	if (!v.take && v.reason != SKIP_DEPTH && v.reason != SKIP_COST)
 		return page_finish(p, OUTCOME_SKIPPED, (uint8_t)v.reason,
 		    arena_printf(a, "redirected to %.*s: %s",

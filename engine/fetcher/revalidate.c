@@ -99,7 +99,7 @@ find_entry(struct revalidation *r, struct index *x, struct journal_entry *e)
 	struct arena *a = &p->submission.arena;
 
 	bool found = collection_validator_get(x, r->key, url, a, e) == OK;
-	if (!found) {
+	if (!found && s->others.newest != UINT32_MAX) {
 		found = find_row(x, s->others.newest, p, e) ||
 		    (s->others.oldest != s->others.newest &&
 		    find_row(x, s->others.oldest, p, e));
@@ -154,8 +154,8 @@ revalidate_begin(struct page *p)
 {
 	const struct crawl_shared *s = p->crawl->shared;
 
-	if (s->others.newest == UINT32_MAX || p->recall != NULL ||
-	    p->kind != PAGE_URL || p->hops_n > 1)
+	if ((s->others.newest == UINT32_MAX && !s->has_collection) ||
+	    p->recall != NULL || p->kind != PAGE_URL || p->hops_n > 1)
 		return false;
 	p->recall = ARENA_NEW(&p->submission.arena, struct revalidation);
 	p->recall->page = p;

@@ -48,6 +48,10 @@ put_options(const struct crawl_spec *o, struct buf *b)
 	if (o->schedule != 0)
 		buf_printf(b, ",\"schedule\":%llu",
 		    (unsigned long long)o->schedule);
+	if (o->collection.n != 0) {
+		buf_put_text(b, ",\"collection\":");
+		text_json(b, o->collection);
+	}
 	if (o->about.n != 0) {
 		buf_put_text(b, ",\"about\":");
 		text_json(b, o->about);
@@ -126,6 +130,7 @@ parse_options(struct str text, struct arena *a, struct crawl_spec *o)
 		    "proxy"));
 		o->policy_name = text_of(root, "policy", a);
 		o->key = text_of(root, "key", a);
+		o->collection = text_of(root, "collection", a);
 		o->about = text_of(root, "about", a);
 		o->about_uri = text_of(root, "about_uri", a);
 		o->schedule = yyjson_get_uint(yyjson_obj_get(root,

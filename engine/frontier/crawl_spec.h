@@ -42,6 +42,9 @@ struct crawl_spec {
 	struct str policy_name;             /* empty: a policy of its own */
 	struct str key;                     /* no two crawls have the same */
 	uint64_t schedule;                  /* that started it; 0: none */
+	/* Crawls that name the same collection share payloads and validators,
+	 * wherever they write.  Empty: its WARC directory is the collection. */
+	struct str collection;
 	/* JSON that each WARC file begins with, as a metadata record of that
 	 * URI; empty: none. */
 	struct str about, about_uri;

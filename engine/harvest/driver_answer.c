@@ -39,7 +39,7 @@ on_url(void *arg, struct str url)
 	struct driver *d = arg;
 
 	(void)url;
-	d->options.totals->urls++;
+	totals_url(d->options.totals, url);
 }
 
 static void

@@ -55,6 +55,10 @@ fill_view(const struct harvest *h, struct harvest_view *v)
 	    .answers = row == NULL ? 0 : row->view.counts.items,
 	    .label = h->text.connector->label,
 	    .trouble = h->delivery.failing ? h->delivery.why.text : "" };
+	/* As they come; the totals count them when files are settled. */
+	if (h->web != NULL && row != NULL && h->end == STORE_HARVEST_GOES_ON)
+		v->items = row->view.counts.items -
+		    row->view.counts.duplicates;
 	for (size_t i = 0; i < h->warcs_n; i++) {
 		v->warcs += h->warcs[i].placed;
 		v->warc_bytes += h->warcs[i].placed ? h->warcs[i].bytes : 0;
@@ -91,6 +95,8 @@ harvest_tell_ended(struct harvest *h)
 	loop_timer_stop(home, &h->look_timer);
 	if (h->driver != NULL)
 		driver_rest(h->driver);
+	if (h->web != NULL)
+		harvest_web_rest(h->web);
 	fill_view(h, &v);
 	h->all->options.ended(h->all->options.arg, &v);
 }
@@ -156,20 +162,25 @@ harvest_delivered(struct harvest *h)
 void
 harvest_settled(struct harvest *h)
 {
-	loop_timer_stop(h->all->options.home, &h->stop_timer);
+	if (h->web == NULL || !harvest_web_is_ending(h->web))
+		loop_timer_stop(h->all->options.home, &h->stop_timer);
 	loop_timer_stop(h->all->options.home, &h->roll_timer);
 	if (h->end == STORE_HARVEST_GOES_ON && h->aim == AIM_RUN) {
 		if (harvest_must_wait(h)) {
-			harvest_hold_back(h);
+			if (!h->held_back)
+				harvest_hold_back(h);
 		} else {
 			harvest_set_roll_timer(h);
-			driver_go_on(h->driver);
+			if (h->web == NULL)
+				driver_go_on(h->driver);
 		}
 	}
 	if (h->aim == AIM_PAUSE)
 		harvest_deliver_now(h);
 	else
 		harvest_deliver(h);
+	if (h->web != NULL)
+		harvest_web_look(h->web);
 }
 
 /* ---- While it runs -------------------------------------------------- */
@@ -223,6 +234,11 @@ harvest_run(struct harvest *h)
 	h->started = true;
 	h->bytes_before = row->view.counts.warc_bytes;
 	harvest_set_roll_timer(h);
+	if (h->web != NULL) {
+		harvest_web_start(h->web);
+		harvest_deliver(h);
+		return;
+	}
 	if (h->aim != AIM_RUN)
 		driver_hold(h->driver);
 	driver_start(h->driver, h->crawl, row->view.item_last);
@@ -312,6 +328,7 @@ free_harvest(struct harvest **hp)
 	path_job_leave(&h->look);
 	path_job_leave(&h->delivery.job);
 	driver_close(&h->driver);
+	harvest_web_free(&h->web);
 	order_text_free(&h->text);
 	totals_free(&h->totals);
 	buf_free(&h->saved);
@@ -319,6 +336,7 @@ free_harvest(struct harvest **hp)
 	buf_free(&h->noted);
 	buf_free(&h->settling.saved);
 	buf_free(&h->settling.totals);
+	buf_free(&h->settling.urls);
 	arena_free(&h->settling.arena);
 	arena_free(&h->delivery.arena);
 	arena_free(&h->arena);
@@ -332,6 +350,7 @@ harvest_new(struct harvests *all)
 
 	h->all = all;
 	h->crawl = UINT32_MAX;
+	h->totals.found = all->options.keeps_urls ? &h->found : NULL;
 	/* The state of none is merged. */
 	h->delivery.merged = true;
 	list_put(&all->all, &h->node);

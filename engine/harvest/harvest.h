@@ -30,6 +30,8 @@
 /* The first and the longest pause before a file is brought away again. */
 #define HARVEST_RETRY_MS 1000
 #define HARVEST_RETRY_MS_MAX 60000
+/* A file ends when so many bytes of URLs were found in it. */
+#define HARVEST_URLS_BYTES_MAX ((size_t)8 << 20)
 
 struct engine;
 struct harvests;
@@ -57,6 +59,7 @@ struct harvests_options {
 	const struct conf *conf;
 	const char *data_dir;        /* absolute */
 	unsigned tries_max;          /* 0: HARVEST_TRIES_MAX */
+	bool keeps_urls;             /* that connectors find: with the files */
 	/* It is over, or paused; its view is valid during the call. */
 	void (*ended)(void *arg, const struct harvest_view *);
 	/* The rest may be NULL.  It runs or is stopping, or files are in their

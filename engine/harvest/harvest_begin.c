@@ -77,7 +77,7 @@ needs_state(const struct harvest *h)
 {
 	yyjson_val *v = yyjson_obj_get(h->text.order.options, "incremental");
 
-	return h->text.connector->kind == CONNECTOR_BATCH &&
+	return h->web == NULL && h->text.connector->kind == CONNECTOR_BATCH &&
 	    !(yyjson_is_bool(v) && !yyjson_get_bool(v));
 }
 
@@ -98,7 +98,7 @@ open_and_run(struct harvest *h)
 {
 	struct why w = WHY_INIT;
 
-	if (harvest_open_driver(h, &h->driver, &w) == OK)
+	if (h->web != NULL || harvest_open_driver(h, &h->driver, &w) == OK)
 		harvest_run(h);
 	else
 		fail_to_run(h, "unknown_error", &w);
@@ -118,7 +118,10 @@ running_noted(struct store_job *j)
 	/* It has paused.  What it was asked for meanwhile holds it. */
 	if (h->aim == AIM_RUN && !h->settling.under_way) {
 		harvest_set_roll_timer(h);
-		driver_go_on(h->driver);
+		if (h->web != NULL)
+			harvest_web_go_on(h->web);
+		else
+			driver_go_on(h->driver);
 	}
 	harvest_deliver(h);
 }
@@ -198,7 +201,29 @@ launch_crawl(struct harvest *h)
 		.spec.about_uri = STR(CONNECTOR_DESCRIPTION_URI),
 		.done = launched, .arg = h,
 	};
+	if (h->web != NULL)
+		harvest_web_fill_launch(h, &h->launch);
 	crawl_launch(h->all->options.engine, &h->launch);
+}
+
+static void
+policy_read(struct store_job *j)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, store);
+
+	if (h->why.err == OK)
+		launch_crawl(h);
+	else
+		fail_to_run(h, "unknown_error", &h->why);
+}
+
+static void
+read_policy(struct store_job *j, struct store *st)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, store);
+
+	h->why = WHY_INIT;
+	(void)!harvest_web_read_policy(h, st, &h->why);
 }
 
 /* ---- A new one ------------------------------------------------------ */
@@ -238,7 +263,9 @@ go_to_work(struct harvest *h)
 	h->waits_for_path = false;
 	h->text.order.state = h->state;
 	h->text.order.state_n = h->state_n;
-	if (h->crawl == UINT32_MAX)
+	if (h->crawl == UINT32_MAX && h->web != NULL)
+		harvest_store(h, &h->store, read_policy, policy_read);
+	else if (h->crawl == UINT32_MAX)
 		launch_crawl(h);
 	else if (h->aim == AIM_STOP)
 		/* It makes no call any more, and does not say that it runs. */
@@ -503,6 +530,8 @@ try_order(struct harvest *h, const char **code, struct why *w)
 		*code = "bad_request";
 	if (e == OK && h->request->path.n == 0)
 		e = why_field(w, ERR_INPUT, "path", "it is missing");
+	if (e == OK && h->text.connector->is_crawl)
+		return OK;
 	if (e == OK)
 		e = harvest_open_driver(h, &d, w);
 	driver_close(&d);
@@ -524,6 +553,8 @@ harvest_begin(struct harvests *all, struct harvest_request *r)
 	}
 	h->type = str_of(h->text.connector->type);
 	h->path = arena_copy(&h->arena, r->path);
+	if (h->text.connector->is_crawl)
+		harvest_web_make(h);
 	start_look(h);
 }
 
@@ -591,6 +622,8 @@ take_row(struct harvest *h)
 	h->end = row->end;
 	h->captures = row->captures;
 	buf_put_str(&h->saved, row->saved);
+	if (h->text.connector->is_crawl)
+		harvest_web_make(h);
 	harvest_take_state(h);
 	h->delivery.merged = row->merged;
 	h->aim = h->is_stopped ? AIM_STOP : AIM_RUN;

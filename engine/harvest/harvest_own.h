@@ -92,7 +92,7 @@ struct settling {
 	struct store_job store;
 	struct timer timer;          /* before another try */
 	struct why why;
-	struct buf saved, totals;
+	struct buf saved, totals, urls;
 	struct store_harvest row;    /* refers to them */
 	struct store_harvest_warc *warcs;    /* known ones, then new ones */
 	size_t warcs_n;
@@ -107,7 +107,9 @@ struct harvest {
 	const char *dir;             /* DATA/harvest/SAFE-ID */
 	struct order_text text;
 	struct totals totals;
-	struct driver *driver;       /* NULL: its run is over */
+	struct totals_found found;   /* the totals' */
+	struct driver *driver;       /* NULL: its run is over, or it has: */
+	struct web *web;             /* of a web harvest; else NULL */
 	struct connector_state *state;       /* of earlier runs */
 	size_t state_n;
 	enum store_harvest_state shown;
@@ -158,6 +160,34 @@ struct harvest {
 	struct timer stop_timer;     /* HARVEST_STOP_MS */
 	uint64_t bytes_before;       /* of the crawl, when a file ended */
 };
+
+/* harvest_web.c: the crawl of a web harvest, in place of a driver. */
+struct web;
+void harvest_web_make(struct harvest *);
+void harvest_web_free(struct web **);
+/* On the store's thread: the policy of its crawl. */
+MUST_USE enum err harvest_web_read_policy(struct harvest *, struct store *,
+    struct why *);
+void harvest_web_fill_launch(struct harvest *, struct launch *);
+/* The crawl is there.  It settles by itself: at the crawl's end, when a file
+ * should end, and when the harvest's aim is another. */
+void harvest_web_start(struct web *);
+/* After a pause. */
+void harvest_web_go_on(struct web *);
+void harvest_web_rest(struct web *);
+/* Something may have changed: the aim; files have settled. */
+void harvest_web_look(struct web *);
+/* A file is to end. */
+void harvest_web_roll(struct web *);
+/* Do not wait for answers any longer. */
+void harvest_web_cut(struct web *);
+/* How many are in the totals. */
+uint64_t harvest_web_captures(const struct web *);
+/* All that was to be fetched was; or it was stopped before. */
+bool harvest_web_is_over(const struct web *);
+bool harvest_web_is_stopped(const struct web *);
+/* Its pause or stop waits for requests in hand. */
+bool harvest_web_is_ending(const struct web *);
 
 /* harvest_budgets.c: what earlier processes have counted. */
 MUST_USE enum err harvests_open_budgets(struct harvests *, struct why *);

@@ -39,7 +39,8 @@ harvest_should_roll(const struct harvest *h)
 	uint64_t most = conf_size(h->all->options.conf,
 	    CONF_WARC_ROLLOVER_BYTES);
 
-	return harvest_open_bytes(h) >= most - most / ROLL_MARGIN;
+	return harvest_open_bytes(h) >= most - most / ROLL_MARGIN ||
+	    h->found.bytes >= HARVEST_URLS_BYTES_MAX;
 }
 
 static void
@@ -47,15 +48,10 @@ roll_over(struct timer *t)
 {
 	struct harvest *h = CONTAINER(t, struct harvest, roll_timer);
 
-	driver_hold(h->driver);
-}
-
-static void
-roll_over(struct timer *t)
-{
-	struct harvest *h = CONTAINER(t, struct harvest, roll_timer);
-
-	driver_hold(h->driver);
+	if (h->web != NULL)
+		harvest_web_roll(h->web);
+	else
+		driver_hold(h->driver);
 }
 
 void
@@ -103,7 +99,10 @@ row_written(struct store_job *j)
 		h->warcs[i].sha1 = arena_copy(&h->arena, s->warcs[i].sha1);
 		h->warcs[i].warc_id = arena_copy(&h->arena,
 		    s->warcs[i].warc_id);
+		h->warcs[i].urls = STR_NONE;
 	}
+	if (s->warcs_n > h->warcs_n)
+		totals_clear_urls(&h->totals);
 	h->warcs_n = s->warcs_n;
 	h->end = s->row.end;
 	h->bytes_before = crawl_bytes(h);
@@ -140,6 +139,19 @@ collect_again(struct timer *t)
 	collect(CONTAINER(t, struct settling, timer));
 }
 
+/* With the newest file, where the ledger has ended several. */
+static void
+name_urls(struct settling *s)
+{
+	struct harvest *h = CONTAINER(s, struct harvest, settling);
+
+	buf_clear(&s->urls);
+	if (h->found.n == 0 || s->warcs_n == h->warcs_n)
+		return;
+	totals_put_urls(&h->totals, &s->urls);
+	s->warcs[s->warcs_n - 1].urls = buf_str(&s->urls);
+}
+
 static void
 collected(struct mail *m)
 {
@@ -148,6 +160,7 @@ collected(struct mail *m)
 	struct harvest *h = CONTAINER(s, struct harvest, settling);
 
 	if (s->why.err == OK) {
+		name_urls(s);
 		write_row(s);
 		return;
 	}
@@ -218,10 +231,18 @@ crawl_ended(struct crawl_order *o)
 	    struct harvest, settling));
 }
 
+static enum driver_end
+end_of_run(const struct harvest *h)
+{
+	if (h->web == NULL)
+		return driver_end(h->driver);
+	return harvest_web_is_over(h->web) ? DRIVER_SUCCESS : DRIVER_GOES_ON;
+}
+
 static enum store_harvest_end
 end_of(const struct harvest *h)
 {
-	switch (driver_end(h->driver)) {
+	switch (end_of_run(h)) {
 	case DRIVER_SUCCESS:
 		return STORE_HARVEST_SUCCESS;
 	case DRIVER_FAILURE:
@@ -229,7 +250,9 @@ end_of(const struct harvest *h)
 	case DRIVER_GOES_ON:
 		break;
 	}
-	return h->aim == AIM_STOP || h->stops_by_crawl ?
+	bool stopped = h->web != NULL ? harvest_web_is_stopped(h->web) :
+	    h->aim == AIM_STOP;
+	return stopped || h->stops_by_crawl ?
 	    STORE_HARVEST_SUCCESS : STORE_HARVEST_GOES_ON;
 }
 
@@ -244,12 +267,14 @@ harvest_settle(struct harvest *h)
 	buf_clear(&s->saved);
 	buf_clear(&s->totals);
 	s->row = (struct store_harvest){ .id = h->id, .end = end_of(h),
-	    .captures = driver_captures(h->driver) };
+	    .captures = h->web != NULL ? harvest_web_captures(h->web) :
+	    driver_captures(h->driver) };
 	if (s->row.end != STORE_HARVEST_GOES_ON &&
-	    driver_end(h->driver) == DRIVER_GOES_ON)
+	    end_of_run(h) == DRIVER_GOES_ON)
 		totals_note(&h->totals, TOTALS_INFO, STR("harvest_stopped"),
 		    STR("the harvest was stopped before its end"), STR_NONE);
-	driver_save(h->driver, &s->saved);
+	if (h->web == NULL)
+		driver_save(h->driver, &s->saved);
 	totals_put(&h->totals, &s->totals);
 	s->row.saved = buf_str(&s->saved);
 	s->row.totals = buf_str(&s->totals);

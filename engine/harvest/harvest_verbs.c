@@ -31,6 +31,8 @@ harvest_look_at_aim(struct harvest *h)
 		o->resumed(o->arg, h->id);
 	if (h->end != STORE_HARVEST_GOES_ON || !h->started) {
 		harvest_take_up(h);
+	} else if (h->aim == AIM_STOP && h->web != NULL) {
+		harvest_web_go_on(h->web);
 	} else if (h->aim == AIM_STOP) {
 		harvest_settle(h);
 	} else {
@@ -46,7 +48,10 @@ cut_calls(struct timer *t)
 {
 	struct harvest *h = CONTAINER(t, struct harvest, stop_timer);
 
-	driver_cut(h->driver);
+	if (h->web != NULL)
+		harvest_web_cut(h->web);
+	else
+		driver_cut(h->driver);
 }
 
 static void
@@ -76,7 +81,10 @@ aim_at(struct harvest *h, enum harvest_aim aim)
 		    mono_add_ms(clock_mono(), HARVEST_STOP_MS));
 	}
 	/* It settles in any case, and looks then. */
-	driver_hold(h->driver);
+	if (h->web != NULL)
+		harvest_web_look(h->web);
+	else
+		driver_hold(h->driver);
 }
 
 void

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "engine/connector/order.h"
 
 static const char *const level_names[] = { "info", "warning", "error" };
 
@@ -12,6 +13,7 @@ totals_free(struct totals *t)
 	map_free(&t->state.index);
 	map_free(&t->uids.index);
 	map_free(&t->tokens.index);
+	totals_clear_urls(t);
 	arena_free(&t->arena);
 	*t = (struct totals){ .items = 0 };
 }
@@ -119,6 +121,47 @@ totals_seed(struct totals *t, struct str id, struct str uid, struct str token)
 		put_pair(t, &t->tokens, id, token);
 }
 
+void
+totals_url(struct totals *t, struct str url)
+{
+	struct totals_found *f = t->found;
+
+	t->urls++;
+	if (f == NULL || url.n > CONNECTOR_SEED_BYTES_MAX ||
+	    map_get(&f->known, url) != NULL)
+		return;
+	struct str copy = arena_copy(&f->arena, url);
+	struct str *list = arena_grow(&f->arena, (void *)(uintptr_t)f->list,
+	    f->n, &f->cap, 64, sizeof(*f->list));
+	list[f->n++] = copy;
+	f->list = list;
+	f->bytes += url.n;
+	map_put(&f->known, copy, f);
+}
+
+void
+totals_put_urls(const struct totals *t, struct buf *b)
+{
+	const struct totals_found *f = t->found;
+
+	json_array(b, NULL);
+	for (size_t i = 0; f != NULL && i < f->n; i++)
+		json_item(b, f->list[i]);
+	buf_put_char(b, ']');
+}
+
+void
+totals_clear_urls(struct totals *t)
+{
+	struct totals_found *f = t->found;
+
+	if (f == NULL)
+		return;
+	map_free(&f->known);
+	arena_free(&f->arena);
+	*f = (struct totals_found){ .n = 0 };
+}
+
 /* --- as JSON --------------------------------------------------------- */
 
 static void
@@ -168,6 +211,7 @@ totals_put(const struct totals *t, struct buf *b)
 	put_pairs(&t->tokens, "tokens", b);
 	json_u64(b, "urls", t->urls);
 	json_u64(b, "deleted", t->deleted);
+	json_u64(b, "revisits", t->revisits);
 	buf_put_char(b, '}');
 }
 
@@ -235,6 +279,7 @@ totals_read(struct totals *t, struct str json, struct why *w)
 	t->dropped = yyjson_get_uint(yyjson_obj_get(root, "dropped"));
 	t->urls = yyjson_get_uint(yyjson_obj_get(root, "urls"));
 	t->deleted = yyjson_get_uint(yyjson_obj_get(root, "deleted"));
+	t->revisits = yyjson_get_uint(yyjson_obj_get(root, "revisits"));
 	yyjson_doc_free(doc);
 	return fine ? OK : why(w, ERR_CORRUPT, "the harvest's findings are "
 	    "damaged");

@@ -51,7 +51,22 @@ struct totals {
 	size_t notes_of[TOTALS_LEVELS];
 	uint64_t dropped;            /* notes */
 	struct totals_pairs state, uids, tokens;   /* the latter by seed id */
-	uint64_t items, urls, deleted;
+	uint64_t items, deleted;
+	uint64_t urls;               /* all that were found */
+	uint64_t revisits;           /* of a web harvest; they are no items */
+	struct totals_found *found;  /* NULL: URLs are only counted */
+};
+
+/*
+ * URLs that were found since the files were settled last, each once.  They are
+ * no part of the totals as JSON: the file that they were found in has them.
+ */
+struct totals_found {
+	struct arena arena;
+	const struct str *list;
+	size_t n, cap;
+	struct map known;
+	size_t bytes;                /* of all of them */
 };
 
 /* A zeroed struct has nothing. */
@@ -64,6 +79,12 @@ void totals_note(struct totals *, enum totals_level, struct str code,
 void totals_state(struct totals *, struct str key, struct str value);
 void totals_seed(struct totals *, struct str id, struct str uid,
     struct str token);
+
+/* Longer URLs than CONNECTOR_SEED_BYTES_MAX are counted and not kept. */
+void totals_url(struct totals *, struct str url);
+/* Those that are kept, as a JSON list; and forget them. */
+void totals_put_urls(const struct totals *, struct buf *);
+void totals_clear_urls(struct totals *);
 
 /* As JSON, and back into empty totals.  Errors: CORRUPT. */
 void totals_put(const struct totals *, struct buf *);

@@ -81,6 +81,49 @@ notes_are_bounded(void **state)
 }
 
 static void
+assert_urls(const struct totals *t, const char *json)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	totals_put_urls(t, &b);
+	assert_string_equal(buf_text(&b), json);
+}
+
+static void
+urls_are_kept_once(void **state)
+{
+	struct totals_found found = { .n = 0 };
+	struct totals t = { .found = &found }, none = { .items = 0 };
+	FREED(buf_free) struct buf long_one = BUF_INIT;
+
+	(void)state;
+	for (unsigned i = 0; i < 4097; i++)
+		buf_put_char(&long_one, 'a');
+	totals_url(&t, STR("http://a/\"1\""));
+	totals_url(&t, STR("http://b/"));
+	totals_url(&t, STR("http://b/"));
+	totals_url(&t, buf_str(&long_one));
+	assert_int_equal(t.urls, 4);
+	assert_int_equal(found.bytes, 12 + 9);
+	assert_urls(&t, "[\"http://a/\\\"1\\\"\",\"http://b/\"]");
+	/* They are with their file, and no part of what is kept. */
+	struct totals back = { .found = &found };
+	FREED(buf_free) struct buf json = BUF_INIT;
+	totals_put(&t, &json);
+	totals_clear_urls(&t);
+	assert_int_equal(totals_read(&back, buf_str(&json), NULL), OK);
+	assert_int_equal(back.urls, 4);
+	assert_urls(&back, "[]");
+	totals_url(&back, STR("http://b/"));
+	assert_urls(&back, "[\"http://b/\"]");
+	totals_url(&none, STR("http://b/"));
+	assert_int_equal(none.urls, 1);
+	assert_urls(&none, "[]");
+	totals_free(&t);
+	totals_free(&back);
+}
+
+static void
 damage_is_refused(void **state)
 {
 	static const char *const texts[] = { "", "[]", "{\"state\":[\"a\"]}",
@@ -101,6 +144,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(they_add_up),
 		cmocka_unit_test(notes_are_bounded),
+		cmocka_unit_test(urls_are_kept_once),
 		cmocka_unit_test(damage_is_refused),
 	};
 

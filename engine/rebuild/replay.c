@@ -94,6 +94,9 @@ copy_texts(struct told_crawl *t, const struct archive_crawl *c)
 		.policy = arena_copy(a, c->policy),
 	};
 	(void)crawl_kind_parse(c->kind, &t->spec.kind);
+	/* Other crawls are part of what has their own name. */
+	if (c->harvest_type.n > 0 && !str_eq(c->is_part_of, c->name))
+		t->spec.collection = arena_copy(a, c->is_part_of);
 	t->path = arena_copy(a, str_of(c->file->path)).p;
 }
 
@@ -160,8 +163,10 @@ replay_file(struct replay *x, const struct archive_crawl *c,
 		copy_texts(t, c);
 		t->spec.warc_dir = arena_copy(&t->arena, warc_dir);
 		t->spec.operator_seeds = !by_door;
-		t->shared.collection = paths_collection(ledger_paths(
-		    frontier_ledger(x->frontier)), t->spec.warc_dir, &t->arena);
+		t->shared.collection = t->spec.collection.n > 0 ?
+		    collection_of_name(t->spec.collection, &t->arena) :
+		    paths_collection(ledger_paths(frontier_ledger(
+		    x->frontier)), t->spec.warc_dir, &t->arena);
 		x->counts->crawls++;
 		enum err e = compile(t, &inner);
 		if (e != OK)

@@ -11,7 +11,7 @@
 #define HARVEST_COLUMNS "number, id, type, path, state, accepted, started," \
 	" ended, captures, outcome, merged, message, sealed, saved, totals"
 #define WARC_COLUMNS "harvest, name, warc_id, sha1, bytes, created, placed," \
-	" announced"
+	" announced, urls"
 #define ORDER_COLUMNS "harvest, routing_key, received, told, tokens_told," \
 	" uids_told"
 #define MESSAGE_COLUMNS "number, harvest, message_id, routing_key, created," \
@@ -49,7 +49,8 @@ static const struct copied_table tables[] = {
 	    offsetof(struct store_copied, harvests) },
 	{ "harvest_warc", "SELECT " WARC_COLUMNS " FROM harvest_warc",
 	    "INSERT INTO harvest_warc (" WARC_COLUMNS ")"
-	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", "TTTTNNNN", false, NULL,
+	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)", "TTTTNNNNT", false,
+	    NULL,
 	    offsetof(struct store_copied, warcs) },
 	{ "credential", "SELECT name, sealed, changed FROM credential",
 	    "INSERT INTO credential (name, sealed, changed)"

@@ -296,8 +296,8 @@ put_warc(struct store *st, struct str id, const struct store_harvest_warc *f,
     struct why *w)
 {
 	struct query *q = database_query(st->db, "INSERT INTO harvest_warc"
-	    " (harvest, name, warc_id, sha1, bytes, created, placed)"
-	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)"
+	    " (harvest, name, warc_id, sha1, bytes, created, placed, urls)"
+	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7)"
 	    " ON CONFLICT (harvest, name) DO NOTHING");
 
 	query_str(q, 1, id);
@@ -306,6 +306,7 @@ put_warc(struct store *st, struct str id, const struct store_harvest_warc *f,
 	query_str(q, 4, f->sha1);
 	query_i64(q, 5, (int64_t)f->bytes);
 	query_i64(q, 6, f->created.us);
+	query_str(q, 7, store_text(f->urls));
 	return store_run(q, NULL, w);
 }
 

@@ -67,6 +67,9 @@ struct store_harvest_warc {
 	uint64_t bytes;
 	struct wall created;
 	bool placed;                 /* it is in its hour directory */
+	/* A JSON list of URLs that were found in it; empty: none.  Kept until
+	 * store_order_announced(). */
+	struct str urls;
 };
 
 /*

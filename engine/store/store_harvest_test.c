@@ -110,9 +110,9 @@ a_file_is_noted_once(void **state)
 {
 	struct store_harvest_warc *list, files[] = {
 		{ STR("a-1.warc.gz"), STR("0a"), STR("11"), 5000000000,
-		    minutes(1), false },
+		    minutes(1), false, STR_NONE },
 		{ STR("a-2.warc.gz"), STR("0b"), STR("22"), 7, minutes(2),
-		    false } };
+		    false, STR_NONE } };
 	size_t n;
 
 	(void)state;
@@ -220,7 +220,7 @@ static void
 copied_with_their_files(void **state)
 {
 	struct store_harvest_warc file = { STR("a-1.warc.gz"), STR("0a"),
-	    STR("11"), 5, t0, false }, *list;
+	    STR("11"), 5, t0, false, STR("[]") }, *list;
 	struct store_copied counts;
 	struct store *other;
 	size_t n;

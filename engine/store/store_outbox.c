@@ -157,7 +157,7 @@ store_order_warcs(struct store *st, struct str harvest, struct arena *a,
 {
 	struct store_rows r = { .bytes_each = sizeof(**list) };
 	struct query *q = database_query(st->db, "SELECT name, warc_id, sha1,"
-	    " bytes, created FROM harvest_warc WHERE harvest = ?1"
+	    " bytes, created, urls FROM harvest_warc WHERE harvest = ?1"
 	    " AND placed = 1 AND announced = 0 ORDER BY name");
 
 	query_str(q, 1, store_text(harvest));
@@ -170,6 +170,7 @@ store_order_warcs(struct store *st, struct str harvest, struct arena *a,
 			.bytes = (uint64_t)query_get_i64(q, 3),
 			.created = { query_get_i64(q, 4) },
 			.placed = true,
+			.urls = arena_copy(a, query_get_str(q, 5)),
 		};
 	}
 	enum err e = store_rows_end(&r, &q, OK, a, w);
@@ -188,7 +189,7 @@ store_order_announced(struct store *st, struct str harvest, struct str name,
 	if (e != OK)
 		return e;
 	struct query *q = database_query(st->db, "UPDATE harvest_warc SET"
-	    " announced = 1 WHERE harvest = ?1 AND name = ?2");
+	    " announced = 1, urls = NULL WHERE harvest = ?1 AND name = ?2");
 	query_str(q, 2, store_text(name));
 	return run_about(st, q, harvest, mine, w);
 }

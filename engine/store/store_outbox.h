@@ -61,7 +61,7 @@ MUST_USE enum err store_order_open(struct store *, struct arena *a,
 /* Files in their places that no message was put about yet, by name. */
 MUST_USE enum err store_order_warcs(struct store *, struct str harvest,
     struct arena *a, struct store_harvest_warc **, size_t *n, struct why *);
-/* A message about it was put. */
+/* A message about it was put, and its URLs are ordered. */
 MUST_USE enum err store_order_announced(struct store *, struct str harvest,
     struct str name, struct why *);
 

@@ -234,8 +234,10 @@ static void
 files_are_announced_once(void **state)
 {
 	struct store_harvest_warc *list, files[] = {
-		{ STR("1.warc.gz"), STR("0a"), STR("11"), 5, t0, false },
-		{ STR("2.warc.gz"), STR("0b"), STR("22"), 7, t0, false } };
+		{ STR("1.warc.gz"), STR("0a"), STR("11"), 5, t0, false,
+		    STR_NONE },
+		{ STR("2.warc.gz"), STR("0b"), STR("22"), 7, t0, false,
+		    STR("[\"u\"]") } };
 	struct store_harvest h;
 	size_t n;
 
@@ -255,6 +257,7 @@ files_are_announced_once(void **state)
 	assert_text(list[0].warc_id, "0b");
 	assert_text(list[0].sha1, "22");
 	assert_int_equal(list[0].bytes, 7);
+	assert_text(list[0].urls, "[\"u\"]");
 	/* Message and note are one commit, or none. */
 	assert_int_equal(store_begin(store, NULL), OK);
 	put("x", "m1", "{}");

@@ -230,6 +230,10 @@ static const struct sql steps[] = {
 	"  used BIGINT NOT NULL,"
 	"  ends BIGINT NOT NULL,"
 	"  PRIMARY KEY (node, name));" },
+
+	/* URLs that were found in a file, until they are ordered. */
+	{ "ALTER TABLE harvest_warc ADD COLUMN urls TEXT;",
+	"ALTER TABLE harvest_warc ADD COLUMN urls TEXT;" },
 };
 
 static enum err

@@ -33,6 +33,7 @@ from kombu.pools import producers
 
 from peer import PLACE
 from rabbitmq import Rabbit, need_rabbitmq
+from harvest_door_web import Web
 from serve import Serve
 from simulated import Platforms
 
@@ -142,6 +143,9 @@ class Door(Serve):
             f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}",
             f"harvest.instance={instance or name}", "urlfrontier.listen=off",
             f"harvest.roots=/sfm-data={ROOT}", "harvest.host=crawl1",
+            # Of the scene web alone.
+            "harvest.web_messages=off",
+            f"fetch.resolve={HOST}:443:127.0.0.1:{sim.port}",
             "fetch.resolve=" + ",".join(f"{h}:443:127.0.0.1:{sim.port}"
                                         for h in HOSTS),
             f"fetch.ca_file={sim.ca}", *more], **rest)
@@ -203,7 +207,8 @@ BINDINGS = {("argiope_stop_one", "harvest.stop.#")} | {
         "feed_harvester": ["feed.feed_entries"],
         "youtube_harvester": ["youtube.youtube_channel",
                               "youtube.youtube_comments"],
-        "json_harvester": ["json.json_api"]}.items() for type in types}
+        "json_harvester": ["json.json_api"],
+        "web_harvester": ["web"]}.items() for type in types}
 
 
 # ---- Scenes ----------------------------------------------------------------------
@@ -754,4 +759,7 @@ for scene in (objects, whole, refused, letters, stops, pauses, streams, limits,
     if scene is whole:
         repeated(result)
 same("the daemon ends in order", door.stop(40), 0)
+if not wanted or "web" in wanted:
+    note("web")
+    Web(Door, sfm, sim, ROOT).run()
 done()
