@@ -448,6 +448,8 @@ exporting_free(struct exporting **ep)
 	if (e == NULL)
 		return;
 	*ep = NULL;
+	LIST_EACH(x, &e->works, struct work, node)
+		atomic_store(&x->watch.stop, true);
 	pool_free(&e->pool);
 	while (!list_empty(&e->works))
 		free_work(LIST_ITEM(e->works.next, struct work, node));

@@ -17,6 +17,9 @@ find_place(struct exporting *e, const struct exporting_order *o,
 	if (o->path.n == 0)
 		return by_broker ? why_field(w, ERR_INPUT, "path",
 		    "is missing") : OK;
+	if (o->path.n > STORE_HARVEST_PATH_BYTES_MAX)
+		return why_field(w, ERR_INPUT, "path", "is longer than %u "
+		    "bytes", STORE_HARVEST_PATH_BYTES_MAX);
 	*code = "path_forbidden";
 	return p->to_local == NULL ? why_field(w, ERR_INPUT, "path",
 	    "exports are made below the data directory only") :
@@ -66,8 +69,9 @@ exporting_put(struct exporting *e, struct store *st, struct str message,
 		outcome_add(&refusal, a, OUTCOME_ERROR, code,
 		    str_of(inner.text));
 	struct store_export row = { .id = o.id, .path = local,
-		.type = str_cut(o.type, 0, STORE_NAME_BYTES_MAX),
-		.format = str_cut(o.format_name, 0, STORE_NAME_BYTES_MAX),
+		.type = o.type.n <= STORE_NAME_BYTES_MAX ? o.type : STR(""),
+		.format = o.format_name.n <= STORE_NAME_BYTES_MAX ?
+		o.format_name : STR(""),
 		.message = message, .routing_key = routing_key };
 	err = add_row(st, &row, &refusal, a, w);
 	*id = row.id;
