@@ -6,6 +6,7 @@
  *     ─► drain: harvests pause, say so ─► messages leave ─► the broker closes
  */
 #include "doors/harvest/claim.h"
+#include "doors/harvest/export_follower.h"
 #include "doors/harvest/meter.h"
 #include "doors/harvest/settings.h"
 #include "engine/control/control.h"
@@ -110,6 +111,7 @@ open_door(const struct door_host *host, void **door, struct why *w)
 	list_init(&d->follows);
 	list_init(&d->intakes);
 	list_init(&d->lanes);
+	list_init(&d->exports);
 	d->pace_timer.fire = follower_pace;
 	d->beat_timer.fire = follower_beat;
 	enum err e = settings_read(d, w);
@@ -161,6 +163,7 @@ data_read(void *door, struct engine *e)
 	}
 	d->engine = e;
 	d->store = engine_store_async(e);
+	export_follower_open(d);
 	/* In this turn no job of the store runs, and it is ours. */
 	store_async_watch(d->store, &pause);
 	store_async_unwatch(d->store, &pause);
@@ -234,6 +237,7 @@ ready(void *door, struct engine *e)
 	for (size_t i = 0; i <= d->queues_n; i++)
 		consume(d, i);
 	outbox_sender_load(d);
+	export_follower_load(d);
 	follower_beat(&d->beat_timer);
 }
 
@@ -293,6 +297,7 @@ drain(void *door, void (*drained)(void *arg), void *arg)
 	d->drained = drained;
 	d->drained_arg = arg;
 	intake_give_back(d);
+	export_follower_stop(d);
 	follower_pause_all(d);
 	drain_gate_close(&d->work, all_paused, d);
 }
@@ -304,6 +309,7 @@ free_door(void **door)
 
 	*door = NULL;
 	follower_free_all(d);
+	export_follower_free_all(d);
 	outbox_sender_free_all(d);
 	harvests_free(&d->harvests);
 	arena_free(&d->arena);
