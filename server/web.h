@@ -252,6 +252,12 @@ const struct token_pass *web_pass(const struct web_request *);
  * for.  For handlers of more than one right. */
 bool web_may(const struct web_request *, enum token_door, enum token_access);
 
+/* The client's address, as text; "" when it has gone. */
+const char *web_peer(const struct web_request *);
+/* Whether it came by TLS; to that port. */
+bool web_is_tls(const struct web_request *);
+bool web_is_of(const struct web_request *, const struct web *);
+
 /*
  * Add a field to the answer; both texts are copied, and free of CR and LF
  * (CHECK).  Of Cache-Control ("no-store"), Content-Security-Policy

@@ -5,6 +5,7 @@
  *     ─► ready: they go on; broker ─► stop: nothing is consumed
  *     ─► drain: harvests pause, say so ─► messages leave ─► the broker closes
  */
+#include "doors/harvest/api.h"
 #include "doors/harvest/claim.h"
 #include "doors/harvest/export_follower.h"
 #include "doors/harvest/meter.h"
@@ -103,11 +104,10 @@ on_event(const struct broker_event *ev, void *arg)
 static enum err
 open_door(const struct door_host *host, void **door, struct why *w)
 {
-	if (!settings_want_broker(host->conf))
-		return OK;
 	struct harvest_door *d = mem_new(sizeof(*d));
 
 	d->host = host;
+	d->has_broker = settings_want_broker(host->conf);
 	list_init(&d->follows);
 	list_init(&d->intakes);
 	list_init(&d->lanes);
@@ -115,12 +115,17 @@ open_door(const struct door_host *host, void **door, struct why *w)
 	d->pace_timer.fire = follower_pace;
 	d->beat_timer.fire = follower_beat;
 	enum err e = settings_read(d, w);
+	if (e == OK)
+		e = api_read(d, w);
+	if (e == OK)
+		e = api_open(d, w);
 	if (e != OK) {
 		arena_free(&d->arena);
 		mem_free(&d);
 		return e;
 	}
-	harvest_meter_register();
+	if (d->has_broker)
+		harvest_meter_register();
 	*door = d;
 	return OK;
 }
@@ -163,11 +168,22 @@ data_read(void *door, struct engine *e)
 	}
 	d->engine = e;
 	d->store = engine_store_async(e);
-	export_follower_open(d);
 	/* In this turn no job of the store runs, and it is ours. */
 	store_async_watch(d->store, &pause);
 	store_async_unwatch(d->store, &pause);
 	take_up(d, store_async_store(d->store));
+}
+
+/* Files are looked up, and exports know harvest.roots, without a broker. */
+static void
+open_data(void *door, struct engine *e)
+{
+	struct harvest_door *d = door;
+
+	d->store = engine_store_async(e);
+	export_follower_open(d);
+	if (d->has_broker)
+		data_read(d, e);
 }
 
 /* It takes a slot of its type's queue, also where it had priority. */
@@ -298,6 +314,7 @@ drain(void *door, void (*drained)(void *arg), void *arg)
 	d->drained_arg = arg;
 	intake_give_back(d);
 	export_follower_stop(d);
+	api_stop(d);
 	follower_pause_all(d);
 	drain_gate_close(&d->work, all_paused, d);
 }
@@ -310,6 +327,7 @@ free_door(void **door)
 	*door = NULL;
 	follower_free_all(d);
 	export_follower_free_all(d);
+	web_close(&d->api);
 	outbox_sender_free_all(d);
 	harvests_free(&d->harvests);
 	arena_free(&d->arena);
@@ -324,6 +342,13 @@ put_status(void *door, struct door_status *out)
 
 	if (d == NULL)
 		return;
+	if (!d->has_broker) {
+		out->address = d->api == NULL ? "" : d->api_address;
+		out->state = d->api == NULL ? "closed" : d->stopping ?
+		    "draining" : "open";
+		out->counted = false;
+		return;
+	}
 	bool is_up = d->connected[BROKER_CONSUMES] &&
 	    d->connected[BROKER_PUBLISHES];
 	for (size_t i = 0; i < d->queues_n; i++) {
@@ -344,9 +369,12 @@ put_status(void *door, struct door_status *out)
 const struct door door_harvest = {
 	.name = "harvest",
 	.help = "The door for Social Feed Manager, whose user interface orders "
-	    "harvests through a RabbitMQ broker, at harvest.url.",
+	    "harvests through a RabbitMQ broker, at harvest.url, and whose "
+	    "exporters look WARC files up at harvest.api_listen or port 8001.",
+	.may_read = "look WARC files of harvests up",
+	.routes = api_routes, .routes_n = API_ROUTES,
 	.settings = settings_rows, .settings_n = SETTINGS_N,
-	.open = open_door, .data_read = data_read, .ready = ready,
+	.open = open_door, .data_read = open_data, .ready = ready,
 	.status = put_status, .stop = stop, .drain = drain,
 	.free = free_door,
 };

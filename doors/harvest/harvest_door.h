@@ -44,6 +44,7 @@ struct harvest_door {
 	struct arena arena;          /* of settings and queues */
 	struct roots roots;
 	struct str instance, host_name;
+	bool has_broker;             /* harvest.url is set */
 	bool spec_words;             /* harvest.statuses = spec */
 	int64_t heartbeat_ms;
 	struct served *queues;
@@ -89,6 +90,12 @@ struct harvest_door {
 	struct arena export_arena;
 	struct store_export *untold;
 	size_t untold_n;
+
+	/* SFM's interface; see api.h. */
+	struct web *api;             /* NULL: off */
+	const char *api_address;
+	struct api_net *api_nets;
+	size_t api_nets_n;
 
 	/* For the status line. */
 	bool connected[2];           /* by enum broker_side */

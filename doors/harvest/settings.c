@@ -51,6 +51,13 @@ const struct setting settings_rows[SETTINGS_N] = {
 	    "sfm|spec", CONF_RESTART, "Which statuses are sent: those that "
 	    "SFM's programs send, or those of its specification alone, where "
 	    "\"stopping\" and \"paused\" are \"running\"." },
+	[SET_API_LISTEN] = { "harvest.api_listen", CONF_ADDRESS, "off", 0, 0,
+	    "", CONF_RESTART, "Where harvest.api_from is told of WARC files as "
+	    "by SFM's interface, without a token: SFM's exporters send none.  "
+	    "Nothing else is served there." },
+	[SET_API_FROM] = { "harvest.api_from", CONF_LIST, "127.0.0.0/8, ::1",
+	    0, 65536, "ADDRESS", CONF_RESTART, "Addresses that "
+	    "harvest.api_listen serves; ADDRESS/BITS names a network." },
 };
 
 static enum conf_id
@@ -63,6 +70,19 @@ static struct str
 text_of(const struct harvest_door *d, enum settings_row row)
 {
 	return conf_str(d->host->conf, id_of(row));
+}
+
+bool
+settings_next(const struct harvest_door *d, enum settings_row row,
+    size_t *at, struct str *word)
+{
+	return conf_list(d->host->conf, id_of(row), at, word);
+}
+
+struct conf_address
+settings_address(const struct harvest_door *d, enum settings_row row)
+{
+	return conf_address(d->host->conf, id_of(row));
 }
 
 bool
@@ -258,8 +278,9 @@ settings_read(struct harvest_door *d, struct why *w)
 	    1000;
 	pace_init(&d->pace, conf_int(c, id_of(SET_STATUS_MS_MIN)));
 	enum err e = read_roots(d, w);
-	if (e == OK)
-		e = read_queues(d, w);
+	if (e != OK || !settings_want_broker(c))
+		return e;
+	e = read_queues(d, w);
 	if (e == OK)
 		e = read_umask(d, &mode, w);
 	if (e == OK)

@@ -14,7 +14,9 @@ import stat
 import sys
 import threading
 import time
+import urllib.error
 import urllib.parse
+import urllib.request
 import uuid
 
 from peer import check, done, need, note, python_with, same, skip, wait_until
@@ -34,7 +36,7 @@ import socket
 from kombu import Connection, Exchange, Queue
 from kombu.pools import producers
 
-from peer import PLACE
+from peer import PLACE, fixed_port
 from rabbitmq import Rabbit, need_rabbitmq
 from serve import Serve
 from sfm_suite import *
@@ -460,6 +462,153 @@ def objects():
     same("queues have no arguments", arguments, {"[]"})
 
 
+# ---- SFM's interface, answered by ours -------------------------------------------
+
+SFM_UTILS = "/tmp/bench/sfm/sfm-utils", "/tmp/bench/work/sfm/sfm-utils"
+
+
+def api_client():
+    """sfm-utils' own client where it is at hand; else its requests."""
+    for place in (os.environ.get("ARGIOPE_SFM_UTILS"), *SFM_UTILS):
+        if place and os.path.exists(place + "/sfmutils/api_client.py"):
+            sys.path.insert(0, place)
+            try:
+                from sfmutils.api_client import ApiClient
+                return ApiClient
+            except ImportError:
+                pass
+    return None
+
+
+class Pages:
+    """Follows `next` as sfm-utils' client does."""
+
+    def __init__(self, base):
+        self.base = base
+
+    def all(self, path):
+        url, found = self.base + path, []
+        while url:
+            with urllib.request.urlopen(url) as r:
+                page = json.load(r)
+            found += page["results"]
+            url = page["next"]
+        return found
+
+
+def status_of(url):
+    try:
+        with urllib.request.urlopen(url) as r:
+            return r.status, json.load(r)
+    except urllib.error.HTTPError as e:
+        return e.code, json.load(e)
+
+
+def harvested(data, n):
+    """Rows of harvests, as the daemon leaves them; and their files."""
+    with sqlite3.connect(data + "/store.db") as db:
+        (node,) = db.execute("SELECT node FROM harvest UNION ALL SELECT ''"
+                             ).fetchone()
+        for i in range(n):
+            kind = "web" if i == 3 else "flickr_user"
+            collection = "%032x" % (0xabc if i % 2 else 0xdef)
+            began = 1464775200 + i * 3600
+            message = {"collection": {"id": collection},
+                       "seeds": [{"id": f"s{i % 3}"}]}
+            db.execute("INSERT INTO harvest (id, type, path, node, state,"
+                       " accepted, started, ended, message) VALUES (?, ?, ?,"
+                       " ?, 'completed success', ?, ?, ?, ?)", (
+                           f"h{i}", kind, f"{SETS}/c{i % 2}", node,
+                           began * 10**6, began * 10**6, (began + 60) * 10**6,
+                           json.dumps(message)))
+            name = "x-%s-00000-abcdefgh.warc.gz" % time.strftime(
+                "%Y%m%d%H%M%S000", time.gmtime(began + 30))
+            folder = time.strftime(f"{SETS}/c{i % 2}/%Y/%m/%d/%H",
+                                   time.gmtime(began + 30))
+            os.makedirs(folder, exist_ok=True)
+            shutil.copy(synthetic("flickr-" + "ab"[i % 2]).replace(
+                "/sfm-collection-set-data", SETS), f"{folder}/{name}")
+            db.execute("INSERT INTO harvest_warc (harvest, name, warc_id,"
+                       " sha1, bytes, created, placed) VALUES (?, ?, ?, ?, ?,"
+                       " ?, 1)", (f"h{i}", name, "%032x" % i, "a" * 40,
+                                  10 + i, (began + 30) * 10**6))
+    db.close()
+
+
+def ids(warcs):
+    return [int(w["warc_id"], 16) for w in warcs]
+
+
+def rest():
+    """SFM's exporters find our WARC files, and so do our own exports."""
+    port = fixed_port()
+    own = Door("own", "harvest.queues=flickr_exporter",
+               f"harvest.api_listen=127.0.0.1:{port}")
+    own.stop(40)
+    harvested(own.data, 600)
+    own.start()
+    base = f"http://127.0.0.1:{port}"
+    pages = Pages(base)
+    found = pages.all("/api/v1/warcs/")
+    same("rest: all but those of the web, in order", ids(found),
+         [i for i in range(600) if i != 3])
+    same("rest: one", found[1], {
+        "warc_id": "%032x" % 1,
+        "path": "/sfm-collection-set-data/c1/2016/06/01/11/"
+        "x-20160601110030000-00000-abcdefgh.warc.gz", "sha1": "a" * 40,
+        "bytes": 11, "date_created": "2016-06-01T11:00:30.000000Z",
+        "harvest_type": "flickr_user"})
+    same("rest: by its id", status_of(f"{base}/api/v1/warcs/{1:032x}/"),
+         (200, found[1]))
+    same("rest: none", status_of(f"{base}/api/v1/warcs/unknown/"),
+         (404, {"detail": "Not found."}))
+    same("rest: with the web", len(pages.all(
+        "/api/v1/warcs/?include_web=true")), 600)
+    _, page = status_of(f"{base}/api/v1/warcs/?limit=2&offset=1&nothing=1")
+    same("rest: a page", (page["count"], ids(page["results"]), page["next"],
+                          page["previous"]),
+         (599, [1, 2], f"{base}/api/v1/warcs/?limit=2&offset=3",
+          f"{base}/api/v1/warcs/?limit=2"))
+    same("rest: a date without time", status_of(
+        f"{base}/api/v1/warcs/?harvest_date_start=2999-01-01"),
+        (400, {"harvest_date_start": ["Enter a valid date/time."]}))
+    same("rest: seeds", ids(pages.all("/api/v1/warcs/?seed=s1,none"))[:3],
+         [1, 4, 7])
+    client = api_client()
+    if client is None:
+        skip("sfm-utils' client", "sfm-utils is not at hand")
+    else:
+        c = client(base + "/any/path")
+        same("sfm-utils: a collection", ids(c.warcs(
+            collection_id="%032x" % 0xdef)), list(range(0, 600, 2)))
+        same("sfm-utils: dates, both inside", ids(c.warcs(
+            harvest_date_start="2016-06-01T15:00:00Z",
+            created_date_end="2016-06-01T17:00:30")), [5, 6, 7])
+        same("sfm-utils: collections", [(x["collection_id"], x["is_on"],
+             x["harvest_type"]) for x in c.collections("0" * 29 + "DE")],
+             [("%032x" % 0xdef, False, "flickr_user")])
+    same("rest: nothing else is served there", status_of(base + "/status")[0],
+         404)
+    same("rest: on the daemon's port, too", own.http(
+        f"/api/v1/warcs/{1:032x}/")[0], 200)
+    m = order("%032x" % 0xdef, [], dedupe=True,
+              harvest_date_end="2016-06-01T18:00:00Z")
+    requester.publish(KEY, m)
+    f = requester.final(m["id"])
+    check("our own files are exported", f and f["status"] == FINAL[0], f)
+    with open(os.path.join(EXPORTS, "own", m["id"], m["id"] + "_001.txt"),
+              "rb") as file:
+        got = sorted(file.read().split())
+    want = set()
+    for case in cases():
+        if case["case"] == "flickr/all/dehydrate":
+            want = set(load(case["files"][0]["stored"]).split())
+    check("... all of them", got and set(got) <= want and
+          len(got) == len(set(got)), got)
+    command(own)
+    same("own: it ends in order", own.stop(40), 0)
+
+
 rabbit = Rabbit()
 for folder in (SETS, EXPORTS):
     os.makedirs(folder)
@@ -475,4 +624,7 @@ for scene in (objects, specification, suite_of_sfm, paths, again, kills):
         note(scene.__name__)
         scene()
 same("the daemon ends in order", door.stop(40), 0)
+if not wanted or "rest" in wanted:
+    note("rest")
+    rest()
 done()
