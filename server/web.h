@@ -254,7 +254,7 @@ bool web_may(const struct web_request *, enum token_door, enum token_access);
 /* It came with the key of serve.json: from a user who can read the data. */
 bool web_is_operator(const struct web_request *);
 
-/* The client's address, as text; "" when it has gone. */
+/* "127.0.0.1:49152" or "[::1]:49152" of the client; "" when it has gone. */
 const char *web_peer(const struct web_request *);
 /* Whether it came by TLS; to that port. */
 bool web_is_tls(const struct web_request *);

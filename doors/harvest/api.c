@@ -160,14 +160,14 @@ queried(struct store_job *j)
 static bool
 is_served(struct harvest_door *d, struct web_request *r)
 {
-	struct str peer = str_of(web_peer(r));
 	struct ip ip;
 
 	if (!web_is_of(r, d->api))
 		return true;
-	for (size_t i = 0; ip_from_text(peer, &ip) && i < d->api_nets_n; i++)
-		if (api_net_has(&d->api_nets[i], &ip))
-			return true;
+	if (api_peer_read(str_of(web_peer(r)), &ip))
+		for (size_t i = 0; i < d->api_nets_n; i++)
+			if (api_net_has(&d->api_nets[i], &ip))
+				return true;
 	web_fail(r, 403, "denied", "harvest.api_from does not name your "
 	    "address.");
 	return false;

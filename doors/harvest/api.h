@@ -34,6 +34,8 @@ struct api_net {
 };
 /* False: it is none. */
 bool api_net_read(struct str, struct api_net *);
+/* The address in "127.0.0.1:49152" or "[::1]:49152"; false: there is none. */
+bool api_peer_read(struct str, struct ip *);
 bool api_net_has(const struct api_net *, const struct ip *);
 
 /* Read harvest.api_from.  Errors: CONFIG. */

@@ -24,6 +24,17 @@ api_net_read(struct str text, struct api_net *out)
 }
 
 bool
+api_peer_read(struct str peer, struct ip *out)
+{
+	while (peer.n > 0 && peer.p[peer.n - 1] != ':')
+		peer.n--;
+	struct str host = str_cut(peer, 0, peer.n > 0 ? peer.n - 1 : 0);
+	if (str_starts(host, STR("[")) && str_ends(host, STR("]")))
+		host = str_cut(host, 1, host.n - 1);
+	return ip_from_text(host, out);
+}
+
+bool
 api_net_has(const struct api_net *n, const struct ip *ip)
 {
 	for (unsigned i = 0; i < n->bits; i++) {

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "doors/harvest/api.h"
 #include "doors/harvest/queue_table.h"
 
 static struct arena arena;
@@ -116,6 +117,40 @@ statuses(void **state)
 	buf_free(&b);
 }
 
+static void
+addresses(void **state)
+{
+	static const struct {
+		const char *net, *peer;
+		bool within;
+	} rows[] = {
+		{ "127.0.0.0/8", "127.255.0.1:80", true },
+		{ "127.0.0.0/8", "128.0.0.1:80", false },
+		{ "10.1.2.3", "10.1.2.3:1", true },
+		{ "10.1.2.3", "10.1.2.4:1", false },
+		{ "10.1.2.2/31", "10.1.2.3:1", true },
+		{ "0.0.0.0/0", "8.8.8.8:1", true },
+		{ "0.0.0.0/0", "[::1]:1", false },
+		{ "0::1", "[::1]:1", true },
+		{ "2001:db8::/32", "[2001:db8:1::2]:1", true },
+		{ "2001:db8::/32", "[2001:db9::2]:1", false },
+	};
+	static const char *const wrong[] = { "", "x", "10.0.0.0/33",
+		"::/129", "10.0.0.0/", "10.0.0.0/x", "10.0.0" };
+	struct api_net n;
+	struct ip ip;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		assert_true(api_net_read(str_of(rows[i].net), &n));
+		assert_true(api_peer_read(str_of(rows[i].peer), &ip));
+		assert_int_equal(api_net_has(&n, &ip), rows[i].within);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		assert_false(api_net_read(str_of(wrong[i]), &n));
+	assert_false(api_peer_read(STR(""), &ip));
+}
+
 int
 main(void)
 {
@@ -123,6 +158,7 @@ main(void)
 		cmocka_unit_test_teardown(queues, teardown),
 		cmocka_unit_test_teardown(keys, teardown),
 		cmocka_unit_test_teardown(statuses, teardown),
+		cmocka_unit_test(addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,9 +55,10 @@ const struct setting settings_rows[SETTINGS_N] = {
 	    "", CONF_RESTART, "Where harvest.api_from is told of WARC files as "
 	    "by SFM's interface, without a token: SFM's exporters send none.  "
 	    "Nothing else is served there." },
-	[SET_API_FROM] = { "harvest.api_from", CONF_LIST, "127.0.0.0/8, ::1",
+	[SET_API_FROM] = { "harvest.api_from", CONF_LIST, "127.0.0.0/8",
 	    0, 65536, "ADDRESS", CONF_RESTART, "Addresses that "
-	    "harvest.api_listen serves; ADDRESS/BITS names a network." },
+	    "harvest.api_listen serves, such as 10.0.0.7 or 0::1; "
+	    "ADDRESS/BITS names a network." },
 };
 
 static enum conf_id

@@ -8,6 +8,7 @@ wrote.
 import hashlib
 import http.server
 import os
+import re
 import shutil
 import sqlite3
 import stat
@@ -36,7 +37,7 @@ import socket
 from kombu import Connection, Exchange, Queue
 from kombu.pools import producers
 
-from peer import PLACE, fixed_port
+from peer import PLACE, fixed_port, ours
 from rabbitmq import Rabbit, need_rabbitmq
 from serve import Serve
 from sfm_suite import *
@@ -464,20 +465,17 @@ def objects():
 
 # ---- SFM's interface, answered by ours -------------------------------------------
 
-SFM_UTILS = "/tmp/bench/sfm/sfm-utils", "/tmp/bench/work/sfm/sfm-utils"
-
-
 def api_client():
-    """sfm-utils' own client where it is at hand; else its requests."""
-    for place in (os.environ.get("ARGIOPE_SFM_UTILS"), *SFM_UTILS):
-        if place and os.path.exists(place + "/sfmutils/api_client.py"):
-            sys.path.insert(0, place)
-            try:
-                from sfmutils.api_client import ApiClient
-                return ApiClient
-            except ImportError:
-                pass
-    return None
+    """sfm-utils' own client, where bench/peers.sh has fetched it."""
+    place = os.environ.get("ARGIOPE_BENCH", "") + "/sfm/sfm-utils"
+    if not os.path.exists(place + "/sfmutils/api_client.py"):
+        return None
+    sys.path.insert(0, place)
+    try:
+        from sfmutils.api_client import ApiClient
+        return ApiClient
+    except ImportError:
+        return None
 
 
 class Pages:
@@ -537,6 +535,86 @@ def harvested(data, n):
 
 def ids(warcs):
     return [int(w["warc_id"], 16) for w in warcs]
+
+
+def command(own):
+    """Exports by command, and their files over HTTP."""
+    def ask(name, token=None, **args):
+        fields = {"Content-Type": "application/json"}
+        if token:
+            fields["Authorization"] = "Bearer " + token
+        status, _, body = own.http("/realtime/command", "POST", fields,
+                                   json.dumps({"command": name, "args": args,
+                                               "command_id": 1}).encode())
+        return status, json.loads(body)
+
+    def final(name):
+        found = []
+        wait_until(lambda: found.append(ask("export.get", id=name)[1][
+            "data"]["export"]) or found[-1]["status"] in FINAL, 30)
+        return found[-1]
+
+    order = {"type": "flickr_user", "format": "csv", "dedupe": True,
+             "harvests": ["h0", "h1"], "readme": True}
+    status, answer = ask("export.start", order=order)
+    check("command: start", status == 200, answer)
+    name = answer["data"]["export"]["export_id"]
+    check("command: its id", re.fullmatch(r"export-\d+", name), name)
+    x = final(name)
+    same("command: success", (x["status"], x["result"]["errors"],
+         x["result"]["warcs"], x["path"]),
+         (FINAL[0], [], 2, f"{own.data}/exports/{name}"))
+    files = {f["name"]: f["bytes"] for f in x["result"]["files"]}
+    same("command: files", sorted(files), ["README.txt", name + "_001.csv"])
+    status, fields, body = own.http(f"/exports/{name}/{name}_001.csv")
+    same("command: download", (status, len(body), body[:9],
+         fields["Content-Type"]), (200, files[name + "_001.csv"],
+                                   b"photo_id,", "text/csv; charset=utf-8"))
+    for path in ("nothing/x_001.csv", f"{name}/store.db",
+                 f"{name}/{name}_%2F..%2F..%2Fstore.db"):
+        status = own.http("/exports/" + path)[0]
+        check(f"command: no download of {path}", status in (400, 404),
+              status)
+    for wrong, field in ((dict(order, format="pdf"), "format"),
+                         (dict(order, collection={"id": "x"}), "collection"),
+                         (dict(order, path="/etc/x"), "path"), ([], "object")):
+        status, answer = ask("export.start", order=wrong)
+        check(f"command: wrong {field}", status == 400 and field in
+              answer["error"], answer)
+    same("command: an unknown id", ask("export.get", id="x")[1]["code"],
+         "unknown_export")
+    same("command: one that is over", ask("export.cancel", id=name)[1][
+        "code"], "bad_state")
+    status, answer = ask("export.start", order=dict(
+        order, path="/sfm-export-data/by-command"))
+    x = final(answer["data"]["export"]["export_id"])
+    same("command: below a root", (x["status"], x["downloadable"], len(
+        os.listdir(os.path.join(EXPORTS, "by-command")))),
+        (FINAL[0], False, 2))
+    _, answer = ask("export.list", size=2)
+    same("command: list", (answer["data"]["total"], [
+        e["export_id"] for e in answer["data"]["exports"]][0]),
+        (3, x["export_id"]))
+    tokens = {scope: ours("token", "add", re.sub("[:,]", "-", scope),
+                         "--scope", scope, "--data", own.data)[1].split()[-1]
+              for scope in ("harvest:read", "realtime:write",
+                            "realtime:read,harvest:write")}
+    # The daemon hears of them within a second.
+    wait_until(lambda: own.http(f"/exports/{name}/README.txt")[0] == 401, 10)
+    same("tokens: none", [own.http(p)[0] for p in (
+        f"/exports/{name}/README.txt", "/api/v1/warcs/")], [401, 401])
+    same("tokens: harvest:read downloads", [own.http(p, fields={
+        "Authorization": "Bearer " + tokens["harvest:read"]})[0] for p in (
+            f"/exports/{name}/README.txt", "/api/v1/collections/")],
+        [200, 200])
+    same("tokens: realtime alone may not", [ask(c, tokens["realtime:write"],
+         **a)[0] for c, a in (("export.list", {}),
+                              ("export.start", {"order": order}))],
+         [403, 403])
+    same("tokens: harvest:write may", [ask(c, tokens[
+        "realtime:read,harvest:write"], **a)[0] for c, a in (
+            ("export.list", {}), ("export.start", {"order": order}))],
+        [200, 200])
 
 
 def rest():
