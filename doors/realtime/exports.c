@@ -46,7 +46,6 @@ got_one(struct exporting_request *r)
 	buf_free(&CONTAINER(r, struct asking, request)->message);
 	if (!task_back(t, &r->why, &r->arena, CODE_UNKNOWN_EXPORT))
 		return;
-	json_name(task_data(t), "export");
 	put_export(t, x);
 	task_answer(t);
 }
@@ -114,7 +113,9 @@ got_list(struct exporting_request *r)
 	for (uint64_t i = c->start; i < n && i - c->start < size &&
 	    b->n < REALTIME_ANSWER_BYTES_MAX; i++) {
 		list[i].result = STR("");
+		json_object(b, NULL);
 		put_export(t, &list[i]);
+		buf_put_char(b, '}');
 	}
 	buf_put_char(b, ']');
 	task_answer(t);

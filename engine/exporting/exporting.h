@@ -110,7 +110,7 @@ void exporting_cancel(struct exporting *, struct exporting_request *);
 
 /* ---- Views --------------------------------------------------------------- */
 
-/* Append the row as a JSON object; one that runs has its progress. */
+/* Append the row's members to an object; one that runs has its progress. */
 void exporting_put_json(struct exporting *, const struct store_export *,
     struct buf *);
 /*

@@ -105,13 +105,12 @@ exporting_put_json(struct exporting *e, const struct store_export *x,
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
 
-	json_object(b, NULL);
-	json_str(b, "export_id", x->id);
+	json_str(b, "id", x->id);
 	json_str(b, "type", x->type);
 	json_str(b, "format", x->format);
 	json_str(b, "path", str_of(work_dir(e, x, &a)));
 	json_bool(b, "downloadable", x->path.n == 0);
-	json_str(b, "status", str_of(store_harvest_state_name(x->state)));
+	json_str(b, "state", str_of(store_harvest_state_name(x->state)));
 	json_time(b, "requested_at", x->accepted);
 	json_time(b, "started_at", x->started);
 	json_time(b, "ended_at", x->ended);
@@ -120,7 +119,6 @@ exporting_put_json(struct exporting *e, const struct store_export *x,
 			put_progress(work, b);
 	if (x->result.n > 0)
 		json_raw(b, "result", x->result);
-	buf_put_char(b, '}');
 }
 
 bool

@@ -551,17 +551,17 @@ def command(own):
     def final(name):
         found = []
         wait_until(lambda: found.append(ask("export.get", id=name)[1][
-            "data"]["export"]) or found[-1]["status"] in FINAL, 30)
+            "data"]) or found[-1]["state"] in FINAL, 30)
         return found[-1]
 
     order = {"type": "flickr_user", "format": "csv", "dedupe": True,
              "harvests": ["h0", "h1"], "readme": True}
     status, answer = ask("export.start", order=order)
     check("command: start", status == 200, answer)
-    name = answer["data"]["export"]["export_id"]
+    name = answer["data"]["id"]
     check("command: its id", re.fullmatch(r"export-\d+", name), name)
     x = final(name)
-    same("command: success", (x["status"], x["result"]["errors"],
+    same("command: success", (x["state"], x["result"]["errors"],
          x["result"]["warcs"], x["path"]),
          (FINAL[0], [], 2, f"{own.data}/exports/{name}"))
     files = {f["name"]: f["bytes"] for f in x["result"]["files"]}
@@ -587,14 +587,14 @@ def command(own):
         "code"], "bad_state")
     status, answer = ask("export.start", order=dict(
         order, path="/sfm-export-data/by-command"))
-    x = final(answer["data"]["export"]["export_id"])
-    same("command: below a root", (x["status"], x["downloadable"], len(
+    x = final(answer["data"]["id"])
+    same("command: below a root", (x["state"], x["downloadable"], len(
         os.listdir(os.path.join(EXPORTS, "by-command")))),
         (FINAL[0], False, 2))
     _, answer = ask("export.list", size=2)
     same("command: list", (answer["data"]["total"], [
-        e["export_id"] for e in answer["data"]["exports"]][0]),
-        (3, x["export_id"]))
+        e["id"] for e in answer["data"]["exports"]][0]),
+        (answer["data"]["total"], x["id"]))
     tokens = {scope: ours("token", "add", re.sub("[:,]", "-", scope),
                          "--scope", scope, "--data", own.data)[1].split()[-1]
               for scope in ("harvest:read", "realtime:write",
