@@ -99,7 +99,10 @@ class Interface:
         h.send_header("Content-Type", "application/json")
         h.send_header("Content-Length", str(len(data)))
         h.end_headers()
-        h.wfile.write(data)
+        try:
+            h.wfile.write(data)
+        except OSError:
+            pass                     # it was killed
 
 
 class Requester:
