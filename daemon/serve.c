@@ -23,6 +23,7 @@
 #include "daemon/reload.h"
 #include "engine/catalog/crawl_registry.h"
 #include "engine/control/control.h"
+#include "engine/exporting/exporting.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/system.h"
@@ -458,6 +459,14 @@ metrics_port_drained(void *arg)
 	drain_gate_leave(&s->asked);
 }
 
+static void
+exports_stopped(void *arg)
+{
+	struct daemon *s = arg;
+
+	drain_gate_leave(&s->asked);
+}
+
 /* No request comes any more; those that wait for the engine are waited for. */
 static void
 port_drained(void *arg)
@@ -481,6 +490,10 @@ drain(struct daemon *s)
 		web_drain(s->figures_web, metrics_port_drained, s);
 	}
 	doors_drain(&s->doors, false, &s->asked);
+	if (s->doors.exporting != NULL) {
+		drain_gate_enter(&s->asked);
+		exporting_stop(s->doors.exporting, exports_stopped, s);
+	}
 	drain_gate_close(&s->asked, all_drained, s);
 }
 
@@ -511,6 +524,16 @@ got_signal(void *arg, int signal)
 
 /* --- the engine opens ---------------------------------------------------- */
 
+static void
+open_exporting(struct daemon *s)
+{
+	struct exporting_options o = { .home = s->home,
+		.store = engine_store_async(s->engine),
+		.conf = &s->cli->conf, .data_dir = s->cli->data_dir };
+
+	s->doors.exporting = exporting_open(&o);
+}
+
 /* The data was read: what needs the ledger's loop waits until it runs. */
 static void
 data_read(void *arg)
@@ -518,6 +541,7 @@ data_read(void *arg)
 	struct daemon *s = arg;
 
 	crawl_metrics_start(&s->metrics, engine_registry(s->engine));
+	open_exporting(s);
 	doors_data_read(&s->doors, s->engine);
 	if (s->web != NULL)
 		web_ready(s->web);
@@ -632,6 +656,8 @@ serve_run(struct cli *c, struct why *w)
 	token_set_close(&s.tokens);
 	crawl_metrics_stop(&s.metrics);
 	engine_free(&s.engine);
+	/* Jobs of the store, which ends with the engine, work on it. */
+	exporting_free(&s.doors.exporting);
 	serve_reload_free(&s.reload);
 	loop_free(&s.home);
 	if (e == OK)

@@ -21,6 +21,7 @@
 #define DOORS_MAX 16u
 
 struct engine;
+struct exporting;
 struct script_host;
 
 /* A door as lists show it; the texts are valid until the next call. */
@@ -41,6 +42,7 @@ struct door_host {
 	const char *data_dir;
 	struct token_set *tokens;
 	struct script_host *scripts; /* NULL: no door wants it */
+	struct exporting *exporting; /* NULL until data_read */
 	struct web *web;             /* the HTTP port; NULL: not open */
 	const char *web_address;     /* "" while it is not open */
 	bool stopping;

@@ -230,6 +230,24 @@ web_param_next(struct web_request *r, const char *name, size_t *at,
 	return head_param(r->head.query, at, str_of(name), &r->arena, value);
 }
 
+const char *
+web_peer(const struct web_request *r)
+{
+	return r->conn == NULL ? "" : net_peer(r->conn->net);
+}
+
+bool
+web_is_tls(const struct web_request *r)
+{
+	return r->web->tls != NULL;
+}
+
+bool
+web_is_of(const struct web_request *r, const struct web *w)
+{
+	return r->web == w;
+}
+
 bool
 web_has_left(const struct web_request *r)
 {
@@ -252,5 +270,12 @@ bool
 web_may(const struct web_request *r, enum token_door door,
     enum token_access access)
 {
-	return web_allows(r->web, r->passed, &r->pass, door, access);
+	return web_allows(r->web, r->passed || r->known, &r->pass, door,
+	    access);
+}
+
+bool
+web_is_operator(const struct web_request *r)
+{
+	return (r->passed || r->known) && r->pass.id == TOKEN_OPERATOR_ID;
 }

@@ -5,7 +5,9 @@
  *     ─► ready: they go on; broker ─► stop: nothing is consumed
  *     ─► drain: harvests pause, say so ─► messages leave ─► the broker closes
  */
+#include "doors/harvest/api.h"
 #include "doors/harvest/claim.h"
+#include "doors/harvest/export_follower.h"
 #include "doors/harvest/meter.h"
 #include "doors/harvest/settings.h"
 #include "engine/control/control.h"
@@ -114,23 +116,28 @@ on_event(const struct broker_event *ev, void *arg)
 static enum err
 open_door(const struct door_host *host, void **door, struct why *w)
 {
-	if (!settings_want_broker(host->conf))
-		return OK;
 	struct harvest_door *d = mem_new(sizeof(*d));
 
 	d->host = host;
+	d->has_broker = settings_want_broker(host->conf);
 	list_init(&d->follows);
 	list_init(&d->intakes);
 	list_init(&d->lanes);
+	list_init(&d->exports);
 	d->pace_timer.fire = follower_pace;
 	d->beat_timer.fire = follower_beat;
 	enum err e = settings_read(d, w);
+	if (e == OK)
+		e = api_read(d, w);
+	if (e == OK)
+		e = api_open(d, w);
 	if (e != OK) {
 		arena_free(&d->arena);
 		mem_free(&d);
 		return e;
 	}
-	harvest_meter_register();
+	if (d->has_broker)
+		harvest_meter_register();
 	*door = d;
 	return OK;
 }
@@ -180,6 +187,18 @@ data_read(void *door, struct engine *e)
 	store_async_watch(d->store, &pause);
 	store_async_unwatch(d->store, &pause);
 	take_up(d, store_async_store(d->store));
+}
+
+/* Files are looked up, and exports know harvest.roots, without a broker. */
+static void
+open_data(void *door, struct engine *e)
+{
+	struct harvest_door *d = door;
+
+	d->store = engine_store_async(e);
+	export_follower_open(d);
+	if (d->has_broker)
+		data_read(d, e);
 }
 
 static void
@@ -237,6 +256,7 @@ ready(void *door, struct engine *e)
 	for (size_t i = 0; i <= d->queues_n; i++)
 		consume(d, i);
 	outbox_sender_load(d);
+	export_follower_load(d);
 	follower_beat(&d->beat_timer);
 }
 
@@ -296,6 +316,8 @@ drain(void *door, void (*drained)(void *arg), void *arg)
 	d->drained = drained;
 	d->drained_arg = arg;
 	intake_give_back(d);
+	export_follower_stop(d);
+	api_stop(d);
 	follower_pause_all(d);
 	drain_gate_close(&d->work, all_paused, d);
 }
@@ -307,6 +329,8 @@ free_door(void **door)
 
 	*door = NULL;
 	follower_free_all(d);
+	export_follower_free_all(d);
+	web_close(&d->api);
 	outbox_sender_free_all(d);
 	harvests_free(&d->harvests);
 	arena_free(&d->arena);
@@ -339,6 +363,13 @@ put_status(void *door, struct door_status *out)
 
 	if (d == NULL)
 		return;
+	if (!d->has_broker) {
+		out->address = d->api == NULL ? "" : d->api_address;
+		out->state = d->api == NULL ? "closed" : d->stopping ?
+		    "draining" : "open";
+		out->counted = false;
+		return;
+	}
 	bool is_up = d->connected[BROKER_CONSUMES] &&
 	    d->connected[BROKER_PUBLISHES];
 	for (size_t i = 0; i < d->queues_n; i++) {
@@ -365,9 +396,12 @@ put_status(void *door, struct door_status *out)
 const struct door door_harvest = {
 	.name = "harvest",
 	.help = "The door for Social Feed Manager, whose user interface orders "
-	    "harvests through a RabbitMQ broker, at harvest.url.",
+	    "harvests through a RabbitMQ broker, at harvest.url, and whose "
+	    "exporters look WARC files up at harvest.api_listen or port 8001.",
+	.may_read = "look WARC files of harvests up",
+	.routes = api_routes, .routes_n = API_ROUTES,
 	.settings = settings_rows, .settings_n = SETTINGS_N,
-	.open = open_door, .data_read = data_read, .ready = ready,
+	.open = open_door, .data_read = open_data, .ready = ready,
 	.status = put_status, .stop = stop, .drain = drain,
 	.free = free_door,
 };

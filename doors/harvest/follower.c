@@ -54,8 +54,8 @@ struct follow {
 
 /* ---- On the store's thread ------------------------------------------ */
 
-static enum err
-put_message(struct store *st, struct str harvest, struct str key,
+enum err
+follower_put_message(struct store *st, struct str harvest, struct str key,
     struct str body, struct store_outbox_totals *added, struct why *w)
 {
 	FREED(buf_free) struct buf id = BUF_INIT;
@@ -130,7 +130,8 @@ put_status(struct follow *f, struct store *st, struct reading *r,
 	f->spoke = true;
 	r->status.state = state;
 	status_put(&r->status, &body);
-	return put_message(st, f->id, key, buf_str(&body), &f->added, w);
+	return follower_put_message(st, f->id, key, buf_str(&body),
+	    &f->added, w);
 }
 
 /* Where the messages about a file's URLs go. */
@@ -175,8 +176,8 @@ put_warcs(struct follow *f, struct store *st, struct reading *r,
 		    place_path(r->row.path.p, &r->news[i], &f->arena),
 		    &f->arena);
 		status_put_warc(&r->news[i], path, &r->row, &body);
-		e = put_message(st, f->id, STR("warc_created"), buf_str(&body),
-		    &f->added, w);
+		e = follower_put_message(st, f->id, STR("warc_created"),
+		    buf_str(&body), &f->added, w);
 		if (e == OK)
 			e = store_order_announced(st, f->id, r->news[i].name,
 			    w);
@@ -328,7 +329,7 @@ follower_put_finished(struct harvest_door *d, struct store *st,
 	struct status s = status_of(d, x, &t, now);
 	status_put(&s, &body);
 	if (e == OK)
-		e = put_message(st, x->id, queue_table_status_key(
+		e = follower_put_message(st, x->id, queue_table_status_key(
 		    x->routing_key, x->type, &a), buf_str(&body), added, w);
 	totals_free(&t);
 	e = store_end(st, e, w);

@@ -16,6 +16,7 @@
 #include "doors/harvest/pace.h"
 #include "doors/harvest/queue_table.h"
 #include "doors/harvest/roots.h"
+#include "engine/exporting/exporting.h"
 #include "engine/harvest/harvest.h"
 #include "engine/store/store_async.h"
 #include "engine/store/store_outbox.h"
@@ -51,6 +52,7 @@ struct harvest_door {
 	struct roots roots;
 	unsigned umask;              /* harvest.umask */
 	struct str instance, host_name;
+	bool has_broker;             /* harvest.url is set */
 	bool spec_words;             /* harvest.statuses = spec */
 	bool web_messages;
 	int64_t heartbeat_ms;
@@ -94,6 +96,21 @@ struct harvest_door {
 	struct str *outbox_ids;
 	size_t outbox_ids_n;
 	struct arena outbox_arena;
+
+	/* Exports that came by the broker, until their final status was put;
+	 * see export_follower.h. */
+	struct list exports;
+	struct exporting_listener export_listener;
+	struct store_job export_job;
+	struct arena export_arena;
+	struct store_export *untold;
+	size_t untold_n;
+
+	/* SFM's interface; see api.h. */
+	struct web *api;             /* NULL: off */
+	const char *api_address;
+	struct api_net *api_nets;
+	size_t api_nets_n;
 
 	/* For the status line. */
 	bool connected[2];           /* by enum broker_side */
@@ -142,6 +159,10 @@ void follower_go_on(struct harvest_door *);
 void follower_free_all(struct harvest_door *);
 void follower_beat(struct timer *);
 void follower_pace(struct timer *);
+/* On the store's thread: put a message into the outbox, and count it. */
+MUST_USE enum err follower_put_message(struct store *, struct str harvest,
+    struct str key, struct str body, struct store_outbox_totals *added,
+    struct why *);
 /*
  * On the store's thread, one commit: a start message that is answered at once,
  * without any work.  `code` is an info's for a success and an error's for a

@@ -11,7 +11,7 @@
  * the store cannot take is tried again for DOOR_PERSIST_MS; then the message is
  * a dead letter, and its requester is told.
  */
-#include "doors/harvest/harvest_door.h"
+#include "doors/harvest/export_follower.h"
 #include "doors/harvest/meter.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -49,12 +49,15 @@ struct intake {
 	struct store_outbox_totals added;
 
 	struct harvest_request request;
+	struct str export;           /* its id, once the row is there */
+	bool export_over;            /* nothing of it is left to do */
 
 	enum letter_reason reason;
 	struct broker_message message;
 	struct broker_header headers[HEADERS_N];
 };
 
+static bool is_export(const struct intake *);
 static void look_up(struct intake *);
 static void send_letter(struct intake *, enum letter_reason);
 
@@ -285,12 +288,17 @@ publish_failure(struct intake *x)
 	x->finished.success = false;
 	x->finished.code = "msg_persist_error";
 	x->finished.text = arena_copy(&x->arena, str_of(x->why.text));
-	x->message = (struct broker_message){
-	    .routing_key = queue_table_status_key(x->finished.routing_key,
-	    x->finished.type, &x->arena), .timestamp = clock_wall(),
-	    .message_id = new_id(&x->arena), .done = failure_done,
-	    .body = follower_write_failure(x->door, &x->finished,
-	    &x->arena) };
+	x->message = (struct broker_message){ .timestamp = clock_wall(),
+	    .message_id = new_id(&x->arena), .done = failure_done };
+	if (is_export(x)) {
+		export_follower_write_failure(x->door, &x->finished,
+		    &x->arena, &x->message.routing_key, &x->message.body);
+	} else {
+		x->message.routing_key = queue_table_status_key(
+		    x->finished.routing_key, x->finished.type, &x->arena);
+		x->message.body = follower_write_failure(x->door,
+		    &x->finished, &x->arena);
+	}
 	if (broker_publish(x->door->broker, &x->message, &w) != OK)
 		wait_and_try(x, again_letter);
 }
@@ -518,6 +526,78 @@ take_start(struct intake *x)
 	look_up(x);
 }
 
+/* ---- Exports -------------------------------------------------------- */
+
+static bool
+is_export(const struct intake *x)
+{
+	return x->delivery->queue < x->door->queues_n &&
+	    x->door->queues[x->delivery->queue].row->export_keys != NULL;
+}
+
+static enum err
+look_at_export(struct intake *x, struct store *st, struct why *w)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct store_export row;
+
+	enum err e = store_export_get(st, x->input.id, &a, &row, NULL);
+	if (e == OK)
+		x->outcome = row.here ? OUTCOME_KNOWN : OUTCOME_DONE;
+	if (e == OK || e != ERR_ABSENT)
+		return e == OK ? OK : why(w, e, "the store cannot be read");
+	x->outcome = OUTCOME_NEW;
+	return exporting_put(x->door->host->exporting, st, x->input.kept,
+	    x->finished.routing_key, &x->arena, &x->export, &x->export_over,
+	    w);
+}
+
+static void
+run_export(struct store_job *j, struct store *st)
+{
+	struct intake *x = CONTAINER(j, struct intake, job);
+
+	if (look_at_export(x, st, &x->why) == OK && x->digest[0] != '\0')
+		(void)!store_crash_clear(st, str_of(x->digest), NULL);
+}
+
+static void take_export(struct intake *);
+
+/* It is followed before it can end; its slot goes with it. */
+static void
+export_noted(struct store_job *j)
+{
+	struct intake *x = CONTAINER(j, struct intake, job);
+	struct harvest_door *d = x->door;
+
+	if (x->why.err != OK) {
+		persist_failed(x, take_export);
+		return;
+	}
+	if (x->outcome == OUTCOME_NEW) {
+		d->starts++;
+		harvest_meter_start();
+		export_follower_add(d, x->export, x->slot);
+		x->slot = NULL;
+		if (!x->export_over)
+			exporting_start(d->host->exporting, x->export);
+	} else if (x->outcome == OUTCOME_KNOWN) {
+		log_info("harvest.known", "export=%s", log_quoted(
+		    x->input.id));
+		export_follower_repeat(d, x->input.id);
+	}
+	acknowledge(x);
+}
+
+static void
+take_export(struct intake *x)
+{
+	x->finished = (struct finished){ .id = x->input.id,
+	    .type = x->input.type,
+	    .routing_key = x->delivery->routing_key };
+	do_job(x, run_export, export_noted);
+}
+
 /* ---- Stops ---------------------------------------------------------- */
 
 static enum err
@@ -587,6 +667,8 @@ read_body(struct intake *x)
 
 	if (r != LETTER_NONE)
 		send_letter(x, r);
+	else if (is_export(x))
+		take_export(x);
 	else if (x->slot != NULL)
 		take_start(x);
 	else

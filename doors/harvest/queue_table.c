@@ -4,6 +4,8 @@
 
 #define START "harvest.start."
 #define STATUS "harvest.status."
+#define EXPORT_START "export.start."
+#define EXPORT_STATUS "export.status."
 #define PRIORITY ".priority"
 /* A key is a short string of AMQP. */
 #define KEY_BYTES_MAX 255u
@@ -25,6 +27,26 @@ static const struct queue_row rows[] = {
 	{ .name = "youtube_harvester", .platforms = "youtube" },
 	{ .name = "json_harvester", .platforms = "json" },
 	{ .name = "web_harvester", .platforms = "web" },
+	/* Exports. */
+	{ .name = "flickr_exporter", .export_keys = "flickr.flickr_user" },
+	{ .name = "tumblr_exporter",
+	    .export_keys = "tumblr.tumblr_blog_posts" },
+	{ .name = "weibo_exporter",
+	    .export_keys = "weibo.weibo_search weibo.weibo_timeline" },
+	{ .name = "twitter_rest_exporter", .export_keys =
+	    "twitter.twitter_search twitter.twitter_user_timeline" },
+	{ .name = "twitter_rest_exporter2", .export_keys =
+	    "twitter2.twitter_search_2 twitter2.twitter_user_timeline_2 "
+	    "twitter2.twitter_academic_search" },
+	{ .name = "twitter_stream_exporter", .export_keys =
+	    "twitter.twitter_filter twitter.twitter_sample" },
+	{ .name = "twitter_stream_exporter2",
+	    .export_keys = "twitter2.twitter_filter_stream" },
+	{ .name = "mastodon_exporter", .export_keys = "mastodon.*" },
+	{ .name = "bluesky_exporter", .export_keys = "bluesky.*" },
+	{ .name = "feed_exporter", .export_keys = "feed.*" },
+	{ .name = "youtube_exporter", .export_keys = "youtube.*" },
+	{ .name = "json_exporter", .export_keys = "json.*" },
 };
 
 const struct queue_row *
@@ -47,9 +69,84 @@ has_platform(const struct queue_row *row, const char *platform)
 static bool
 takes_connector(const struct queue_row *row, const struct connector *c)
 {
-	return row->streams == (c->kind == CONNECTOR_STREAM) &&
+	return row->export_keys == NULL &&
+	    row->streams == (c->kind == CONNECTOR_STREAM) &&
 	    has_platform(row, c->platform);
 }
+
+/* ---- Exports -------------------------------------------------------- */
+
+static const struct str *
+export_keys(const struct queue_row *row, struct arena *a, size_t *n)
+{
+	struct str rest = str_of(row->export_keys), word;
+	struct str *keys = ARENA_ARRAY(a, struct str, rest.n);
+
+	while (str_split(&rest, ' ', &word))
+		keys[(*n)++] = arena_printf(a, EXPORT_START "%.*s",
+		    STR_FMT(word));
+	return keys;
+}
+
+/* "flickr.flickr_user" exports that type, "feed.*" all of "feed_...". */
+static bool
+exports_type(struct str key, struct str type)
+{
+	size_t dot = str_find_char(key, '.');
+	struct str platform = str_cut(key, 0, dot);
+
+	if (!str_ends(key, STR("*")))
+		return str_eq(str_from(key, dot + 1), type);
+	return str_starts(type, platform) && type.n > platform.n &&
+	    type.p[platform.n] == '_';
+}
+
+/* The key that exports the type; empty: none does. */
+static struct str
+find_export_key(struct str type, const struct queue_row **row)
+{
+	struct str word;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (rows[i].export_keys == NULL)
+			continue;
+		struct str rest = str_of(rows[i].export_keys);
+		while (str_split(&rest, ' ', &word))
+			if (exports_type(word, type)) {
+				*row = &rows[i];
+				return word;
+			}
+	}
+	return STR("");
+}
+
+const struct queue_row *
+queue_table_find_exporter(struct str type)
+{
+	const struct queue_row *row = NULL;
+
+	(void)find_export_key(type, &row);
+	return row;
+}
+
+struct str
+queue_table_export_key(struct str start_key, struct str type, struct arena *a)
+{
+	const struct queue_row *row = NULL;
+	struct str key = find_export_key(type, &row);
+
+	if (str_starts(start_key, STR(EXPORT_START)) &&
+	    start_key.n < KEY_BYTES_MAX)
+		return arena_printf(a, EXPORT_STATUS "%.*s", STR_FMT(str_from(
+		    start_key, strlen(EXPORT_START))));
+	if (row != NULL)
+		return arena_printf(a, EXPORT_STATUS "%.*s.%.*s", STR_FMT(
+		    str_cut(key, 0, str_find_char(key, '.'))), STR_FMT(type));
+	return arena_printf(a, EXPORT_STATUS "%.*s", STR_FMT(queue_table_safe(
+	    str_cut(type.n > 0 ? type : STR("unknown"), 0, 100), a)));
+}
+
+/* ---- Harvests ------------------------------------------------------- */
 
 const struct str *
 queue_table_keys(const struct queue_row *row, struct arena *a, size_t *n)
@@ -58,6 +155,8 @@ queue_table_keys(const struct queue_row *row, struct arena *a, size_t *n)
 	size_t cap = 0;
 
 	*n = 0;
+	if (row->export_keys != NULL)
+		return export_keys(row, a, n);
 	while (connector_at(cap) != NULL)
 		cap++;
 	struct str *keys = ARENA_ARRAY(a, struct str, cap);

@@ -3,7 +3,8 @@
  *
  * Queue names are SFM's own, so that waiting messages are taken over.  The keys
  * that bind a queue come from the table of connectors: those of its platforms
- * that end by themselves, or its streams.
+ * that end by themselves, or its streams.  Queues of exports have the keys of
+ * contracts/export.md §1.
  *
  *     harvest.start.mastodon.mastodon_account[.priority]
  *     harvest.status.mastodon.mastodon_account[.priority]
@@ -24,6 +25,8 @@ struct queue_row {
 	bool priority;               /* keys end in ".priority" */
 	bool all;                    /* one key takes all of a platform */
 	bool streams;                /* of harvests that go on */
+	/* Of exports: the keys after "export.start."; NULL: of harvests. */
+	const char *export_keys;
 };
 
 /* The i-th; NULL after the last. */
@@ -34,6 +37,11 @@ const struct queue_row *queue_table_at(size_t i);
  */
 const struct str *queue_table_keys(const struct queue_row *, struct arena *a,
     size_t *n);
+/* The queue by which harvests of that type are exported; NULL: none. */
+const struct queue_row *queue_table_find_exporter(struct str type);
+/* The same for the status of an export. */
+struct str queue_table_export_key(struct str start_key, struct str type,
+    struct arena *a);
 /* The queue without priority by which a type is harvested; NULL: none. */
 const struct queue_row *queue_table_find(struct str type);
 

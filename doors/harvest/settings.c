@@ -75,6 +75,14 @@ const struct setting settings_rows[SETTINGS_N] = {
 	    "", CONF_RESTART, "URLs that harvests find are ordered as web "
 	    "harvests, by harvest.start.web.  They wait while no queue takes "
 	    "them." },
+	[SET_API_LISTEN] = { "harvest.api_listen", CONF_ADDRESS, "off", 0, 0,
+	    "", CONF_RESTART, "Where harvest.api_from is told of WARC files as "
+	    "by SFM's interface, without a token: SFM's exporters send none.  "
+	    "Nothing else is served there." },
+	[SET_API_FROM] = { "harvest.api_from", CONF_LIST, "127.0.0.0/8",
+	    0, 65536, "ADDRESS", CONF_RESTART, "Addresses that "
+	    "harvest.api_listen serves, such as 10.0.0.7 or 0::1; "
+	    "ADDRESS/BITS names a network." },
 };
 
 static enum conf_id
@@ -87,6 +95,19 @@ static struct str
 text_of(const struct harvest_door *d, enum settings_row row)
 {
 	return conf_str(d->host->conf, id_of(row));
+}
+
+bool
+settings_next(const struct harvest_door *d, enum settings_row row,
+    size_t *at, struct str *word)
+{
+	return conf_list(d->host->conf, id_of(row), at, word);
+}
+
+struct conf_address
+settings_address(const struct harvest_door *d, enum settings_row row)
+{
+	return conf_address(d->host->conf, id_of(row));
 }
 
 bool
@@ -297,8 +318,9 @@ settings_read(struct harvest_door *d, struct why *w)
 	d->streams.max = (unsigned)conf_int(c, id_of(SET_STREAMS_MAX));
 	pace_init(&d->pace, conf_int(c, id_of(SET_STATUS_MS_MIN)));
 	enum err e = read_roots(d, w);
-	if (e == OK)
-		e = read_queues(d, w);
+	if (e != OK || !settings_want_broker(c))
+		return e;
+	e = read_queues(d, w);
 	if (e == OK)
 		e = read_umask(d, &mode, w);
 	if (e == OK)

@@ -33,7 +33,7 @@
 	X(UNKNOWN_POLICY, "unknown_policy") X(BAD_POLICY, "bad_policy")       \
 	X(BAD_TOKEN, "bad_token") X(BAD_STATE, "bad_state")                   \
 	X(LIMIT, "limit") X(STORAGE, "storage") X(INTERNAL, "internal")       \
-	X(FORBIDDEN, "forbidden")
+	X(FORBIDDEN, "forbidden") X(UNKNOWN_EXPORT, "unknown_export")
 enum code {
 #define CODE_ENUM(id, text) CODE_##id,
 	REALTIME_CODES(CODE_ENUM)
@@ -104,7 +104,10 @@ const char *code_text(enum code);   /* "bad_json" */
 	    "regular_interval, or after_previous")                           \
 	X(NAME_TEMPLATE, "name_template", TEXT, name_template,               \
 	    "with {COUNT}, {DATE}, {TIME}")                                  \
-	X(START_AT, "start_at", NUMBER, start_at, "Unix seconds")
+	X(START_AT, "start_at", NUMBER, start_at, "Unix seconds")            \
+	X(EXPORT_ID, "id", TEXT, export_id, "an export's id")                \
+	X(EXPORT_ORDER, "order", VALUE, export_order,                        \
+	    "an object: type, format, and collection, seeds or harvests")
 enum arg {
 #define ARG_ENUM(id, name, type, member, help) ARG_##id,
 	REALTIME_ARGS(ARG_ENUM)
@@ -188,7 +191,15 @@ enum arg {
 	X(SNAPSHOT, snapshot, "snapshot", WRITE, 0, 0,                       \
 	    "copy the data directory into itself, for argiope backup")       \
 	X(EXPLAIN, explain, "explain", READ, OF1(URL), OF4(POLICY,           \
-	    PARENT_COST, SEEDS, DEPTH), "which rule decides")
+	    PARENT_COST, SEEDS, DEPTH), "which rule decides")                \
+	X(EXPORT_START, export_start, "export.start", READ,                  \
+	    OF1(EXPORT_ORDER), 0, "make a table of what was harvested")      \
+	X(EXPORT_LIST, export_list, "export.list", READ, 0, OF2(START, SIZE), \
+	    "exports, the newest first")                                     \
+	X(EXPORT_GET, export_get, "export.get", READ, OF1(EXPORT_ID), 0,     \
+	    "one export, with what came of it")                              \
+	X(EXPORT_CANCEL, export_cancel, "export.cancel", READ,               \
+	    OF1(EXPORT_ID), 0, "end one that is not over")
 enum verb {
 #define VERB_ENUM(id, ...) VERB_##id,
 	REALTIME_COMMANDS(VERB_ENUM)
@@ -217,14 +228,14 @@ struct command {
 	bool closed_event, body, preview, partial, duplicates, failures;
 	struct str tag, kind, name, headers, status, pattern, reason, text_arg,
 	    type, host, order, digest, links_to, url, unit, timing,
-	    name_template;
+	    name_template, export_id;
 	struct command_texts {
 		struct str *p;
 		size_t n;
 	} tags, urls;
 	struct launch_seed *seeds;
 	size_t seeds_n;
-	yyjson_val *policy, *sync_token, *sync_tokens;
+	yyjson_val *policy, *sync_token, *sync_tokens, *export_order;
 	struct arena arena;
 	yyjson_doc *doc;
 };

@@ -246,4 +246,7 @@ const struct web_route realtime_routes[REALTIME_ROUTES] = {
 	    "the commands of the WebSocket, with their arguments"),
 	ROW("POST", "/realtime/command", WEB_EXACT, post_command,
 	    "one command, as a message of the WebSocket has it"),
+	{ .method = "GET", .path = "/exports/*/*", .handle = exports_get_file,
+	    .help = "a file of an export that has ended",
+	    .door = TOKEN_DOOR_HARVEST, .origins = get_origins },
 };

@@ -270,6 +270,11 @@ const char *row_end(const struct crawl_row *);
 /* Put a host as an object. */
 void look_put_host(struct buf *, const struct host_view *, struct wall now);
 
+/* --- exports: exports.c --------------------------------------------------- */
+
+/* The handler of /exports/ID/FILE; web_arg() is the door. */
+void exports_get_file(struct web_request *);
+
 /* --- packages: package.c ------------------------------------------------- */
 
 /* Files of these names in the data directory belong to packages. */

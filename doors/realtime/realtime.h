@@ -39,7 +39,7 @@ enum {
 /* All paths. */
 extern const struct web_socket_events realtime_socket;
 /* The files of crawls, the list of commands, and a single command by POST. */
-#define REALTIME_ROUTES 3
+#define REALTIME_ROUTES 4
 extern const struct web_route realtime_routes[REALTIME_ROUTES];
 
 #endif

@@ -26,6 +26,7 @@ http_status(enum code code)
 	case CODE_UNKNOWN_CRAWL:
 	case CODE_UNKNOWN_SUBSCRIPTION:
 	case CODE_UNKNOWN_POLICY:
+	case CODE_UNKNOWN_EXPORT:
 		return 404;
 	case CODE_FORBIDDEN:
 		return 403;

@@ -24,6 +24,13 @@ export_counts_add(struct export_counts *all, const struct export_counts *n)
 	all->bytes += n->bytes;
 }
 
+bool
+export_is_stopped(const struct export_order *o)
+{
+	return o->watch != NULL && atomic_load_explicit(&o->watch->stop,
+	    memory_order_relaxed);
+}
+
 /* A file that cannot be read costs itself alone. */
 void
 export_note_missing(struct export_result *r, const struct archive_file *file,
@@ -46,7 +53,8 @@ read_in_turn(const struct export_order *o, struct export_pass pass,
 	    export_source_new(o, pass);
 	enum err e = OK;
 
-	for (size_t i = 0; i < o->files_n && e == OK; i++) {
+	for (size_t i = 0; i < o->files_n && e == OK &&
+	    !export_is_stopped(o); i++) {
 		struct why own = WHY_INIT;
 		e = export_source_read(s, &o->files[i], put, x, &r->counts,
 		    &r->notes, &own);
@@ -57,6 +65,7 @@ read_in_turn(const struct export_order *o, struct export_pass pass,
 			export_note_missing(r, &o->files[i], &own);
 			e = OK;
 		}
+		export_count_file(o, pass);
 	}
 	return e;
 }
@@ -69,9 +78,12 @@ read_all(const struct export_order *o, struct export_pass pass,
 	size_t jobs = MIN(o->jobs > 0 ? o->jobs : system_cores(),
 	    o->files_n);
 
-	return jobs <= 1 ? read_in_turn(o, pass, put, x, r, w) :
+	enum err e = jobs <= 1 ? read_in_turn(o, pass, put, x, r, w) :
 	    export_parts_read(o, (unsigned)jobs, pass,
 	    export_writer_scratch(x), put, x, r, w);
+	/* What it has cut short may be noted as missing: nobody reads that. */
+	return e == OK && export_is_stopped(o) ? why(w, ERR_CLOSED,
+	    "it was stopped") : e;
 }
 
 /* --- what was deleted --------------------------------------------------- */

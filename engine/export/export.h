@@ -16,6 +16,8 @@
 #ifndef ENGINE_EXPORT_EXPORT_H
 #define ENGINE_EXPORT_EXPORT_H
 
+#include <stdatomic.h>
+
 #include "base/err.h"
 #include "engine/archive/archive.h"
 #include "engine/connector/items.h"
@@ -43,6 +45,16 @@ bool export_format_is_stream(const struct export_format *);
  */
 enum export_deletes { EXPORT_DELETES_USUAL, EXPORT_DELETES_HONOUR,
 	EXPORT_DELETES_IGNORE };
+
+/*
+ * How far an export is, and the wish that it should end.  Any thread reads the
+ * counts and sets `stop` while it runs.
+ */
+struct export_watch {
+	atomic_bool stop;         /* export_run() ends soon, with CLOSED */
+	atomic_uint_fast64_t files;      /* of the order's, read to their end */
+	atomic_uint_fast64_t rows;       /* written */
+};
 
 struct export_order {
 	const struct archive_file *files;    /* read in this order */
@@ -72,6 +84,7 @@ struct export_order {
 	enum export_deletes deletes;
 	bool readme;              /* write README.txt; with `into` */
 	const char *command;      /* for it; NULL: none is named */
+	struct export_watch *watch;      /* NULL: nobody watches */
 };
 
 struct export_counts {
@@ -100,7 +113,7 @@ struct export_result {
  * "columns" when the table has none of that name, about "type" when tables of
  * two kinds are found and the order does not say which, about "format" when the
  * table or the stream has no such form; ABSENT, DENIED, DISK_FULL and IO of
- * files; those of write().
+ * files; CLOSED: its watch said stop; those of write().
  */
 MUST_USE enum err export_run(const struct export_order *,
     struct export_result *, struct why *);
@@ -108,6 +121,8 @@ void export_result_free(struct export_result *);
 
 /* Add a file's counts to those of all. */
 void export_counts_add(struct export_counts *, const struct export_counts *);
+/* Its watch says that it should end. */
+bool export_is_stopped(const struct export_order *);
 /* Note a file that cannot be read, with the cause. */
 void export_note_missing(struct export_result *, const struct archive_file *,
     const struct why *);

@@ -221,10 +221,12 @@ export_parts_read(const struct export_order *o, unsigned jobs,
 		all.slots[i].source = export_source_new(o, pass);
 		submit_part(&all, next++);
 	}
-	for (size_t i = 0; i < o->files_n && e == OK; i++) {
+	for (size_t i = 0; i < o->files_n && e == OK &&
+	    !export_is_stopped(o); i++) {
 		struct part *p = &all.slots[i % all.slots_n];
 		loop_run_until(all.home, &p->done);
 		e = take_part(p, put, arg, r, w);
+		export_count_file(o, pass);
 		if (e == OK && next < o->files_n)
 			submit_part(&all, next++);
 	}

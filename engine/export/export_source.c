@@ -256,6 +256,8 @@ on_item(void *arg, const struct item *item, struct why *w)
 {
 	struct export_source *s = arg;
 
+	if (export_is_stopped(s->order))
+		return why(w, ERR_CLOSED, "it was stopped");
 	if (s->pass.deletions)
 		return give_deletion(s, item, w);
 	if (item->kind == ITEM_BROKEN)
@@ -277,11 +279,17 @@ on_item(void *arg, const struct item *item, struct why *w)
 
 /* --- files -------------------------------------------------------------- */
 
+static bool
+is_stopped(void *source)
+{
+	return export_is_stopped(((struct export_source *)source)->order);
+}
+
 struct export_source *
 export_source_new(const struct export_order *o, struct export_pass pass)
 {
 	static const struct export_reader_events events = { choose_items,
-		on_item, on_fault, on_description, NULL };
+		on_item, on_fault, on_description, is_stopped };
 	struct export_source *s = mem_new(sizeof(*s));
 
 	s->order = o;

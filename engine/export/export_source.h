@@ -33,6 +33,13 @@ struct export_pass {
 	bool honour;              /* entries need hashes for these */
 	const struct export_described *described;
 };
+/* The watch counts a file that was read for its items. */
+static inline void
+export_count_file(const struct export_order *o, struct export_pass pass)
+{
+	if (o->watch != NULL && !pass.deletions)
+		atomic_fetch_add(&o->watch->files, 1);
+}
 typedef enum err export_entry_fn(void *arg, const struct export_entry *,
     struct why *);
 

@@ -85,6 +85,34 @@ items_are_chosen(void **state)
 }
 
 static void
+one_that_is_stopped_changes_nothing(void **state)
+{
+	struct export_watch watch = { .stop = false };
+	struct testing_dir d;
+	struct export_result r;
+
+	(void)state;
+	make_warcs(&d);
+	struct export_order o = order_of(&d, "dehydrate");
+	o.watch = &watch;
+	for (o.jobs = 1; o.jobs <= 2; o.jobs++) {
+		watch = (struct export_watch){ .stop = false };
+		check_ids(&d, &o, "1\n2\n3\n4\n3\n4\n5\n6\n");
+		assert_int_equal(watch.files, 2);
+		assert_int_equal(watch.rows, 8);
+		watch.stop = true;
+		o.segment = 1;
+		assert_int_equal(export_run(&o, &r, NULL), ERR_CLOSED);
+		export_result_free(&r);
+		o.segment = 0;
+		assert_string_equal(testing_read(&d, "out/out_001.txt"),
+		    "1\n2\n3\n4\n3\n4\n5\n6\n");
+		assert_null(testing_read(&d, "out/out_002.txt"));
+	}
+	testing_dir_remove(&d);
+}
+
+static void
 segments_have_a_head_each(void **state)
 {
 	struct testing_dir d;
@@ -334,6 +362,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(items_are_chosen),
+		cmocka_unit_test(one_that_is_stopped_changes_nothing),
 		cmocka_unit_test(segments_have_a_head_each),
 		cmocka_unit_test(sheets_of_pandas_have_25000_rows),
 		cmocka_unit_test(a_stream_is_one_file),

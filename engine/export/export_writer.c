@@ -227,6 +227,9 @@ put_entry(struct export_writer *x, const struct export_entry *entry,
 	if (e == OK)
 		e = export_file_put(&x->file, entry->bytes, w);
 	x->result->counts.rows++;
+	if (x->order->watch != NULL)
+		atomic_fetch_add_explicit(&x->order->watch->rows, 1,
+		    memory_order_relaxed);
 	if (x->order->readme)
 		export_days_add(&x->days, entry->day);
 	return e;

@@ -73,6 +73,7 @@ bool store_url_is_server(const char *url);
 struct store_copied {
 	size_t policies, schedules, tokens, harvests, warcs, credentials;
 	size_t orders, stops, messages;      /* store_outbox.h */
+	size_t exports;                      /* store_export.h */
 };
 MUST_USE enum err store_copy(struct store *from, struct store *to,
     struct store_copied *, struct why *);

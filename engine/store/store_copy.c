@@ -16,6 +16,8 @@
 	" uids_told"
 #define MESSAGE_COLUMNS "number, harvest, message_id, routing_key, created," \
 	" bytes, body"
+#define EXPORT_COLUMNS "number, id, type, format, path, message, routing_key," \
+	" state, accepted, started, ended, cancelled, told, result"
 #define TOKEN_COLUMNS "id, name, scopes, hash, created, used"
 
 struct copied_table {
@@ -67,6 +69,11 @@ static const struct copied_table tables[] = {
 	    "INSERT INTO outbox (" MESSAGE_COLUMNS ", node)"
 	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", "NTTTNNT", true,
 	    "number", offsetof(struct store_copied, messages) },
+	{ "export", "SELECT " EXPORT_COLUMNS " FROM export",
+	    "INSERT INTO export (" EXPORT_COLUMNS ", node) VALUES (?1, ?2,"
+	    " ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+	    "NTTTTTTTNNNNTT", true, "number",
+	    offsetof(struct store_copied, exports) },
 };
 
 static void

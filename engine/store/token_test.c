@@ -448,6 +448,7 @@ older_store(void **state)
 		{ "DROP TABLE harvest_crash", NULL },
 		{ "DROP TABLE outbox", NULL },
 		{ "DROP TABLE harvest_budget", NULL },
+		{ "DROP TABLE export", NULL },
 		{ "ALTER TABLE schedule DROP COLUMN claim", NULL },
 		{ "ALTER TABLE schedule DROP COLUMN node", NULL },
 		{ "SELECT 1", "DROP TABLE store_version" },

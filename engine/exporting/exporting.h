@@ -1,0 +1,123 @@
+/*
+ * exporting -- exports as jobs: requested by a message or a command, made one
+ * after the other by a few threads, begun again after a crash.
+ *
+ *     exporting_put() ─► row: accepted ─► running ─► succeeded, failed
+ *                         │                 │ thread: files looked up, read,
+ *     exporting_start() ──┘                 │ written (engine/export)
+ *                                           └► DATA/exports/ID, or a path
+ *
+ * The row says all: a process that dies leaves one that is not over, and the
+ * next one makes that export from its beginning.  What was at its path stays as
+ * it was until all is written.
+ *
+ * Owns:    the rows of exports; DATA/exports, whose exports are kept for
+ *          harvest.export_days.
+ * Thread:  home's, except where a comment says otherwise.
+ * Limits:  EXPORTING_RUNNING_MAX; store_export.h's.
+ * Story:   engine/exporting/DESIGN.md
+ * Source:  contracts/export.md §2, §3, §7.
+ */
+#ifndef ENGINE_EXPORTING_EXPORTING_H
+#define ENGINE_EXPORTING_EXPORTING_H
+
+#include "base/conf.h"
+#include "base/list.h"
+#include "engine/store/store_async.h"
+#include "engine/store/store_export.h"
+
+#define EXPORTING_RUNNING_MAX 4u
+/* Below the data directory. */
+#define EXPORTING_DIR "exports"
+
+struct exporting;
+
+struct exporting_options {
+	struct store_async *store;   /* outlives the exports */
+	struct loop *home;
+	const struct conf *conf;
+	const char *data_dir;        /* absolute */
+};
+/* It takes up what an earlier process has left. */
+struct exporting *exporting_open(const struct exporting_options *);
+/*
+ * Nothing begins any more; what runs ends soon, and is begun again by the next
+ * process.  `stopped` is called once, perhaps at once.
+ */
+void exporting_stop(struct exporting *, void (*stopped)(void *arg), void *arg);
+/* After `stopped`, or when no loop runs any more.  NULL is allowed. */
+void exporting_free(struct exporting **);
+
+/*
+ * Where the paths of requesters and of SFM's interface lie; set before any
+ * request.  Without it only paths of exports below the data directory are
+ * accepted, and only WARC files of our own harvests.
+ */
+struct exporting_places {
+	/* Any thread: where a path of theirs lies here.  INPUT: nowhere. */
+	enum err (*to_local)(void *arg, struct str path, struct arena *,
+	    struct str *local, struct why *);
+	/* Any thread, blocks: whether a directory here may be read or written.
+	 * Errors: INPUT, DENIED; ABSENT: its root is not there. */
+	enum err (*admit)(void *arg, struct str local, struct why *);
+	void *arg;
+};
+void exporting_set_places(struct exporting *, const struct exporting_places *);
+
+/* Called when a row's state has changed; the row says to which. */
+struct exporting_listener {
+	struct list node;
+	void (*changed)(struct exporting_listener *, struct str id);
+};
+void exporting_listen(struct exporting *, struct exporting_listener *);
+
+/* ---- Requests ------------------------------------------------------------ */
+
+/*
+ * On the store's thread: put the row of what `message` requests (JSON, see
+ * exporting_order.h).  With a routing key, what is wrong with it becomes the
+ * row's final state; without one it is an error, and there is no row.  `*id` is
+ * in `a`; `*over`: there is nothing to start.
+ * Errors: INPUT, with the field; EXISTS: the id; those of the store.
+ */
+MUST_USE enum err exporting_put(struct exporting *, struct store *,
+    struct str message, struct str routing_key, struct arena *a,
+    struct str *id, bool *over, struct why *);
+/* Make the export of that row, as soon as there is room; again is no error. */
+void exporting_start(struct exporting *, struct str id);
+
+/* The same and more, for commands.  Texts of the request live until done(). */
+struct exporting_request {
+	struct str id, message;
+	/* Out; `list` has one row, or all, and is in `arena`. */
+	struct arena arena;
+	struct store_export *list;
+	size_t n;
+	struct why why;
+	void (*done)(struct exporting_request *);
+	void *arg;
+	/* The exporting's. */
+	struct store_job job;
+	struct exporting *exporting;
+	bool over;
+};
+void exporting_begin(struct exporting *, struct exporting_request *);
+/* The newest first, without their messages. */
+void exporting_list(struct exporting *, struct exporting_request *);
+void exporting_get(struct exporting *, struct exporting_request *);
+/* It ends soon, as a failure.  STATE: it is over. */
+void exporting_cancel(struct exporting *, struct exporting_request *);
+
+/* ---- Views --------------------------------------------------------------- */
+
+/* Append the row's members to an object; one that runs has its progress. */
+void exporting_put_json(struct exporting *, const struct store_export *,
+    struct buf *);
+/*
+ * Whether the export is below the data directory, succeeded or not, and has
+ * such a file; `*path` is where it is.  Memory: `a`.
+ */
+bool exporting_find_file(struct exporting *, const struct store_export *,
+    struct str name, struct arena *a, const char **path);
+
+#endif
