@@ -23,6 +23,8 @@ static const struct queue_row rows[] = {
 	{ .name = "mastodon_stream_harvester", .platforms = "mastodon",
 	    .streams = true },
 	{ .name = "bluesky_harvester", .platforms = "bluesky" },
+	{ .name = "bluesky_stream_harvester", .platforms = "bluesky",
+	    .streams = true },
 	{ .name = "feed_harvester", .platforms = "feed" },
 	{ .name = "youtube_harvester", .platforms = "youtube" },
 	{ .name = "json_harvester", .platforms = "json" },
