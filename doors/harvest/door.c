@@ -150,7 +150,8 @@ data_read(void *door, struct engine *e)
 	struct harvests_options o = { .engine = e, .home = d->host->home,
 		.conf = d->host->conf, .data_dir = d->host->data_dir,
 		.ended = follower_ended, .changed = follower_changed,
-		.admit = admit, .claim = claim, .arg = d };
+		.resumed = follower_resumed, .admit = admit, .claim = claim,
+		.arg = d };
 	struct store_watch pause = { .look = NULL };
 	struct why w = WHY_INIT;
 
@@ -167,18 +168,6 @@ data_read(void *door, struct engine *e)
 	take_up(d, store_async_store(d->store));
 }
 
-/* It takes a slot of its type's queue, also where it had priority. */
-static struct served *
-slot_of(struct harvest_door *d, const struct harvest_view *v)
-{
-	const struct queue_row *row = queue_table_find(v->type);
-
-	for (size_t i = 0; row != NULL && i < d->queues_n; i++)
-		if (d->queues[i].row == row)
-			return &d->queues[i];
-	return NULL;
-}
-
 static void
 go_on(struct harvest_door *d, struct str id)
 {
@@ -187,7 +176,7 @@ go_on(struct harvest_door *d, struct str id)
 	bool is_in_memory = harvest_look(d->harvests, id, &v);
 
 	if (is_in_memory)
-		slot = slot_of(d, &v);
+		slot = intake_slot_of(d, v.type);
 	if (slot != NULL)
 		intake_use_slot(d, slot);
 	follower_add(d, id, slot);

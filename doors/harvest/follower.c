@@ -377,7 +377,7 @@ go_on(struct follow *f)
 
 	f->pause_ms = 0;
 	outbox_sender_kick(d, f->id, &f->added);
-	if (f->is_stopped && !f->stops && f->is_in_memory && !f->ended) {
+	if (f->is_stopped && !f->stops && f->is_in_memory) {
 		f->stops = true;
 		harvest_stop(d->harvests, f->id);
 	}
@@ -504,6 +504,24 @@ follower_ended(void *door, const struct harvest_view *v)
 	give_slot_back(f);
 	follow_now(f);
 	drain_gate_leave(&d->work);
+}
+
+/* It may be one more than the queue's slots. */
+void
+follower_resumed(void *door, struct str id)
+{
+	struct harvest_door *d = door;
+	struct follow *f = find_follow(d, id);
+	struct harvest_view v;
+
+	if (f == NULL || !f->ended)
+		return;
+	f->ended = false;
+	drain_gate_enter(&d->work);
+	f->slot = harvest_look(d->harvests, id, &v) ? intake_slot_of(d,
+	    v.type) : NULL;
+	if (f->slot != NULL)
+		intake_use_slot(d, f->slot);
 }
 
 void

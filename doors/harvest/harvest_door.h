@@ -96,6 +96,11 @@ void intake_take(struct broker_delivery *, void *door);
 void intake_give_back(struct harvest_door *);
 /* A slot of the queue is free again; NULL: it had none. */
 void intake_free_slot(struct harvest_door *, struct served *);
+/*
+ * The queue that a harvest which goes on takes a slot of, its type's without
+ * priority; NULL: none is served.
+ */
+struct served *intake_slot_of(struct harvest_door *, struct str type);
 /* Take a slot; consuming ends with the last one. */
 void intake_use_slot(struct harvest_door *, struct served *);
 
@@ -111,6 +116,7 @@ void follower_repeat(struct harvest_door *, struct str id);
 /* options of harvests_open(). */
 void follower_changed(void *door, struct str id);
 void follower_ended(void *door, const struct harvest_view *);
+void follower_resumed(void *door, struct str id);
 /* Each ends, paused, and follower_ended() comes. */
 void follower_pause_all(struct harvest_door *);
 /* Free all; no job is under way. */

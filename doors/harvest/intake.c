@@ -66,6 +66,17 @@ queue_of(const struct harvest_door *d, const struct served *s)
 	return (size_t)(s - d->queues);
 }
 
+struct served *
+intake_slot_of(struct harvest_door *d, struct str type)
+{
+	const struct queue_row *row = queue_table_find(type);
+
+	for (size_t i = 0; row != NULL && i < d->queues_n; i++)
+		if (d->queues[i].row == row)
+			return &d->queues[i];
+	return NULL;
+}
+
 void
 intake_use_slot(struct harvest_door *d, struct served *s)
 {
@@ -485,6 +496,7 @@ look_at_stop(struct intake *x, struct store *st, struct why *w)
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct store_harvest row;
 	struct wall now = clock_wall();
+	bool stopping;
 
 	x->outcome = OUTCOME_DONE;
 	enum err e = store_harvest_get(st, x->input.id, &a, &row, NULL);
@@ -498,10 +510,7 @@ look_at_stop(struct intake *x, struct store *st, struct why *w)
 	if (e != OK || x->outcome != OUTCOME_KNOWN)
 		return e;
 	x->outcome = OUTCOME_STOPS;
-	e = store_stop_put(st, x->input.id, now, w);
-	return e == OK && row.state != STORE_HARVEST_ACCEPTED ?
-	    store_harvest_set_state(st, x->input.id, STORE_HARVEST_STOPPING,
-	    now, w) : e;
+	return store_stop_harvest(st, x->input.id, now, &stopping, w);
 }
 
 static void

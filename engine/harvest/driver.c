@@ -372,8 +372,15 @@ driver_close(struct driver **dp)
 void
 driver_rest(struct driver *d)
 {
-	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++)
-		loop_timer_stop(d->options.home, &d->slots[i].timer);
+	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++) {
+		struct slot *s = &d->slots[i];
+		loop_timer_stop(d->options.home, &s->timer);
+		/* Its date is looked at again before it leaves. */
+		if (s->state == SLOT_WAITS)
+			s->state = SLOT_READY;
+	}
+	d->look.waits_until.ns = 0;
+	d->look.waits_for = NULL;
 }
 
 void

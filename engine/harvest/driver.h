@@ -82,7 +82,7 @@ bool driver_can_harvest(struct driver *);
 /* It never began or rests, or neither engine nor loop run any more.  NULL is
  * allowed. */
 void driver_close(struct driver **);
-/* It is quiet, and stays so. */
+/* It is quiet, and stays so until driver_go_on(). */
 void driver_rest(struct driver *);
 /*
  * Begin, in that crawl, which runs or has ended; `last` is the number of its

@@ -108,6 +108,8 @@ last_state_set(struct store_job *j)
 
 	if (h->why.err == OK) {
 		harvest_tell_ended(h);
+		h->told = true;
+		harvest_look_at_aim(h);
 		return;
 	}
 	log_error("harvest.store", "harvest=%s why=%s", log_quoted(h->id),
@@ -188,60 +190,6 @@ driver_quiet(void *arg)
 	harvest_settle(h);
 }
 
-static void
-roll_over(struct timer *t)
-{
-	struct harvest *h = CONTAINER(t, struct harvest, roll_timer);
-
-	driver_hold(h->driver);
-}
-
-static void
-cut_calls(struct timer *t)
-{
-	struct harvest *h = CONTAINER(t, struct harvest, stop_timer);
-
-	driver_cut(h->driver);
-}
-
-static void
-aim_at(struct harvest *h, enum harvest_aim aim)
-{
-	if (h->over || h->aim == aim)
-		return;
-	h->aim = aim;
-	if (h->end != STORE_HARVEST_GOES_ON) {
-		if (aim == AIM_PAUSE && !h->settling.under_way)
-			harvest_deliver_now(h);
-		return;
-	}
-	/* It begins, and will look. */
-	if (!h->started)
-		return;
-	h->stop_timer.fire = cut_calls;
-	loop_timer_set(h->all->options.home, &h->stop_timer, mono_add_ms(
-	    clock_mono(), HARVEST_STOP_MS));
-	driver_hold(h->driver);
-}
-
-void
-harvest_pause(struct harvests *all, struct str id)
-{
-	struct harvest *h = harvest_find(all, id);
-
-	if (h != NULL && h->aim != AIM_STOP)
-		aim_at(h, AIM_PAUSE);
-}
-
-void
-harvest_stop(struct harvests *all, struct str id)
-{
-	struct harvest *h = harvest_find(all, id);
-
-	if (h != NULL)
-		aim_at(h, AIM_STOP);
-}
-
 enum err
 harvest_open_driver(struct harvest *h, struct driver **out, struct why *w)
 {
@@ -267,7 +215,6 @@ harvest_run(struct harvest *h)
 	CHECK(row != NULL);
 	h->started = true;
 	h->bytes_before = row->view.counts.warc_bytes;
-	h->roll_timer.fire = roll_over;
 	harvest_set_roll_timer(h);
 	if (h->aim != AIM_RUN)
 		driver_hold(h->driver);

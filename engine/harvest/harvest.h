@@ -56,9 +56,11 @@ struct harvests_options {
 	const char *data_dir;        /* absolute */
 	/* It is over, or paused; its view is valid during the call. */
 	void (*ended)(void *arg, const struct harvest_view *);
-	/* The rest may be NULL.  It runs, or files are in their places and the
-	 * state is, too: the store says so. */
+	/* The rest may be NULL.  It runs or is stopping, or files are in their
+	 * places and the state is, too: the store says so. */
 	void (*changed)(void *arg, struct str id);
+	/* It had paused, and goes on or is to stop: ended() comes once more. */
+	void (*resumed)(void *arg, struct str id);
 	/*
 	 * On the pool's thread: may files go to this directory?  Asked before
 	 * anything is made there.  INPUT and DENIED: path_forbidden.
@@ -111,14 +113,17 @@ MUST_USE enum err harvest_continue(struct harvests *, struct str id,
 /* Those that can be taken up, the oldest first.  Before engine_start(). */
 MUST_USE enum err harvests_unfinished(struct harvests *, struct arena *,
     struct store_harvest **, size_t *n, struct why *);
-void harvest_resume(struct harvests *, struct str id);
 
 /*
- * Both finish the request in hand, for HARVEST_STOP_MS, and what is archived is
- * brought to its place.  A paused harvest can be taken up again; a stopped one
- * is a success.  ended() follows; again is no error.
+ * What a harvest is to come to, by id: in any state, and again is no error; one
+ * that is unknown or over is left alone.  Pause and stop finish the request in
+ * hand, for HARVEST_STOP_MS, and what is archived is brought to its place;
+ * ended() follows.  A paused harvest goes on by resume, or with the next
+ * process; a stopped one is a success.  A stop is kept in the store, so that a
+ * crash does not undo it, and nothing takes it back.
  */
 void harvest_pause(struct harvests *, struct str id);
+void harvest_resume(struct harvests *, struct str id);
 void harvest_stop(struct harvests *, struct str id);
 
 /* Free the memory of one that ended() was told of; not from within ended(). */

@@ -10,6 +10,7 @@
 #include "engine/catalog/crawl_registry.h"
 #include "engine/harvest/harvest_own.h"
 #include "engine/harvest/state_file.h"
+#include "engine/store/store_outbox.h"
 #include "os/clock.h"
 #include "os/tree.h"
 
@@ -76,17 +77,33 @@ fail_to_run(struct harvest *h, const char *code, const struct why *w)
 }
 
 static void
-running_noted(struct store_job *j)
+open_and_run(struct harvest *h)
 {
-	struct harvest *h = CONTAINER(j, struct harvest, store);
 	struct why w = WHY_INIT;
 
-	h->shown = STORE_HARVEST_RUNNING;
-	harvest_tell_changed(h);
 	if (harvest_open_driver(h, &h->driver, &w) == OK)
 		harvest_run(h);
 	else
 		fail_to_run(h, "unknown_error", &w);
+}
+
+static void
+running_noted(struct store_job *j)
+{
+	struct harvest *h = CONTAINER(j, struct harvest, store);
+
+	h->shown = STORE_HARVEST_RUNNING;
+	harvest_tell_changed(h);
+	if (!h->started) {
+		open_and_run(h);
+		return;
+	}
+	/* It has paused.  What it was asked for meanwhile holds it. */
+	if (h->aim == AIM_RUN && !h->settling.under_way) {
+		harvest_set_roll_timer(h);
+		driver_go_on(h->driver);
+	}
+	harvest_deliver(h);
 }
 
 /* Whether it was written does not matter: it is, with what comes next. */
@@ -100,6 +117,12 @@ note_running(struct store_job *j, struct store *st)
 	    clock_wall(), &h->why);
 }
 
+void
+harvest_note_running(struct harvest *h)
+{
+	harvest_store(h, &h->store, note_running, running_noted);
+}
+
 static void
 launched(struct launch *l)
 {
@@ -111,7 +134,7 @@ launched(struct launch *l)
 		return;
 	}
 	h->crawl = l->crawl;
-	harvest_store(h, &h->store, note_running, running_noted);
+	harvest_note_running(h);
 }
 
 /* Of a declared platform, what exports must know about its answers. */
@@ -162,10 +185,12 @@ dropped(struct store_job *j)
 	struct why w = WHY_INIT;
 
 	(void)!why(&w, ERR_EXISTS, "another daemon has the harvest");
-	if (h->continued)
+	if (h->continued) {
+		h->over = true;
 		harvest_tell_ended(h);
-	else
+	} else {
 		answer(h, "claimed", &w);
+	}
 }
 
 static void
@@ -274,8 +299,11 @@ prepared(struct mail *m)
 		harvest_store(h, &h->store, add_row, row_added);
 	} else if (h->crawl == UINT32_MAX) {
 		claim_it(h);
+	} else if (h->aim == AIM_STOP) {
+		/* It makes no call any more, and does not say that it runs. */
+		open_and_run(h);
 	} else {
-		harvest_store(h, &h->store, note_running, running_noted);
+		harvest_note_running(h);
 	}
 }
 
@@ -369,6 +397,8 @@ read_row(struct harvest *h, struct str id, struct why *w)
 		    &h->text, w);
 	if (e == OK && row->totals.n > 0)
 		e = totals_read(&h->totals, row->totals, w);
+	if (e == OK)
+		e = store_stop_find(st, id, clock_wall(), &h->is_stopped, w);
 	return e == OK ? store_harvest_warcs(st, id, &h->arena, &h->warcs,
 	    &h->warcs_n, w) : e;
 }
@@ -403,6 +433,7 @@ take_row(struct harvest *h)
 	buf_put_str(&h->saved, row->saved);
 	harvest_take_state(h);
 	h->delivery.merged = row->merged;
+	h->aim = h->is_stopped ? AIM_STOP : AIM_RUN;
 }
 
 enum err
@@ -422,19 +453,24 @@ harvest_continue(struct harvests *all, struct str id, struct why *w)
 }
 
 void
-harvest_resume(struct harvests *all, struct str id)
+harvest_note_resumed(struct harvest *h)
 {
-	struct harvest *h = harvest_find(all, id);
+	totals_note(&h->totals, TOTALS_WARNING, STR("harvest_resumed"),
+	    STR("the harvest was interrupted, and goes on where it was"),
+	    STR_NONE);
+}
 
-	CHECK(h != NULL && h->continued);
+void
+harvest_take_up(struct harvest *h)
+{
+	h->taken_up = true;
 	/* Its run has ended; only files may be left. */
 	if (h->end != STORE_HARVEST_GOES_ON) {
 		h->shown = STORE_HARVEST_RUNNING;
 		harvest_deliver(h);
 		return;
 	}
-	totals_note(&h->totals, TOTALS_WARNING, STR("harvest_resumed"),
-	    STR("the harvest was interrupted, and goes on where it was"),
-	    STR_NONE);
+	if (h->aim != AIM_STOP)
+		harvest_note_resumed(h);
 	harvest_work(h, &h->job, prepare, prepared);
 }

@@ -86,11 +86,16 @@ struct harvest {
 	bool stops_by_crawl;         /* the crawl was ended by somebody else */
 	bool started;                /* the driver was */
 	bool over;                   /* ended() was told, or is about to be */
+	bool told;                   /* it was */
+	struct store_job stop_store; /* of a stop */
+	struct why stop_why;
+	bool stop_is_told;           /* by its state */
 	uint32_t crawl;              /* UINT32_MAX: none yet */
 	/* From an earlier process. */
 	struct buf saved;
 	uint64_t captures;
-	bool continued;
+	bool continued, taken_up;
+	bool is_stopped;             /* an earlier process was asked to */
 	struct spool_left *spools;
 	size_t spools_n;
 
@@ -127,6 +132,17 @@ void harvest_deliver(struct harvest *);
 void harvest_deliver_now(struct harvest *);
 /* The state of these totals takes effect after the files known now. */
 void harvest_take_state(struct harvest *);
+
+/* harvest_verbs.c: ended() was told; it may have been asked for something else
+ * meanwhile. */
+void harvest_look_at_aim(struct harvest *);
+/* harvest_begin.c: go on with one that has not run in this process, or of which
+ * only files are left. */
+void harvest_take_up(struct harvest *);
+/* It runs, or runs again: the store is told, and then it does. */
+void harvest_note_running(struct harvest *);
+/* The requester gets to know that it was interrupted. */
+void harvest_note_resumed(struct harvest *);
 
 /* harvest.c: what options.changed() and ended() tell. */
 void harvest_tell_changed(const struct harvest *);

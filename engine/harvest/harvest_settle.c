@@ -36,9 +36,18 @@ harvest_should_roll(const struct harvest *h)
 	return crawl_bytes(h) - h->bytes_before >= most - most / ROLL_MARGIN;
 }
 
+static void
+roll_over(struct timer *t)
+{
+	struct harvest *h = CONTAINER(t, struct harvest, roll_timer);
+
+	driver_hold(h->driver);
+}
+
 void
 harvest_set_roll_timer(struct harvest *h)
 {
+	h->roll_timer.fire = roll_over;
 	loop_timer_set(h->all->options.home, &h->roll_timer, mono_add_ms(
 	    clock_mono(), conf_ms(h->all->options.conf,
 	    CONF_WARC_ROLLOVER_S)));

@@ -11,6 +11,7 @@
 #include "engine/archive/check.h"
 #include "engine/control/engine_testing.h"
 #include "engine/harvest/state_file.h"
+#include "engine/store/store_outbox.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/tree.h"
@@ -27,10 +28,12 @@ static atomic_uint slow_ms;
 
 static struct harvest_view last;     /* at the end */
 static bool ended;
+static unsigned resumptions;
 static struct str id;                /* of the harvest */
 
 /* A door's part. */
 static bool has_door;
+static bool stop_comes_first;        /* before one is taken up */
 static atomic_bool forbids, is_claimed;
 static atomic_uint changes, claims;
 
@@ -139,12 +142,22 @@ claim(void *arg, struct str of, struct str path, struct why *w)
 	return atomic_load(&is_claimed) ? why(w, ERR_EXISTS, "others") : OK;
 }
 
+static void
+on_resumed(void *arg, struct str of)
+{
+	(void)arg;
+	assert_true(str_eq(of, id));
+	resumptions++;
+	ended = false;
+}
+
 /* What an earlier life has left goes on. */
 static void
 open_harvests(struct rig *r)
 {
 	struct harvests_options o = { .engine = r->engine, .home = r->home,
-	    .conf = &r->conf, .data_dir = r->dir, .ended = on_ended };
+	    .conf = &r->conf, .data_dir = r->dir, .ended = on_ended,
+	    .resumed = on_resumed };
 	char *real = realpath(r->dir, NULL);
 	struct store_harvest *list;
 	struct why w = WHY_INIT;
@@ -162,6 +175,10 @@ open_harvests(struct rig *r)
 	    OK);
 	assert_true(n <= 1);
 	id = n == 0 ? STR_NONE : list[0].id;
+	if (n > 0 && stop_comes_first)
+		assert_int_equal(store_stop_put(store_async_store(
+		    engine_store_async(r->engine)), id, clock_wall(), NULL),
+		    OK);
 	if (n > 0 && harvest_continue(harvests, id, &w) != OK)
 		fail_msg("%s", w.text);
 }
@@ -397,6 +414,99 @@ paused_and_resumed(void **state)
 	close_rig();
 }
 
+/* Pauses after some answers. */
+static void
+pause_in_the_middle(void)
+{
+	uint64_t n = 3;
+
+	open_rig();
+	resumptions = 0;
+	rig_start(&rig);
+	atomic_store(&slow_ms, 20);
+	begin(MESSAGE("{}"));
+	rig_until(&rig, has_answers, &n);
+	harvest_pause(harvests, id);
+	ends_as(STORE_HARVEST_PAUSED);
+	assert_in_range(last.answers, 3, ANSWERS - 1);
+}
+
+/* In one process, twice: nothing is asked for again. */
+static void
+resumed_in_the_same_process(void **state)
+{
+	uint64_t n = 6;
+
+	(void)state;
+	pause_in_the_middle();
+	harvest_resume(harvests, id);
+	harvest_resume(harvests, id);
+	assert_int_equal(resumptions, 1);
+	rig_until(&rig, has_answers, &n);
+	/* It is asked to go on before it has paused. */
+	harvest_pause(harvests, id);
+	harvest_resume(harvests, id);
+	ends_as(STORE_HARVEST_SUCCEEDED);
+	assert_int_equal(resumptions, 1);
+	assert_true(has_note("harvest_resumed"));
+	assert_int_equal(last.items, 200);
+	assert_int_equal(rig_requests(&rig, NULL), ANSWERS);
+	has_captures(ANSWERS);
+	has_state("200");
+	/* It is over, whatever is asked for. */
+	harvest_resume(harvests, id);
+	harvest_pause(harvests, id);
+	harvest_stop(harvests, id);
+	assert_true(ended);
+	assert_int_equal(resumptions, 1);
+	close_rig();
+}
+
+/* A paused one has no more calls to make: it becomes a success. */
+static void
+stopped_while_it_is_paused(void **state)
+{
+	uint64_t answers;
+
+	(void)state;
+	pause_in_the_middle();
+	answers = last.answers;
+	harvest_stop(harvests, id);
+	harvest_resume(harvests, id);
+	ends_as(STORE_HARVEST_SUCCEEDED);
+	assert_true(has_note("harvest_stopped"));
+	assert_false(has_note("harvest_resumed"));
+	assert_int_equal(last.answers, answers);
+	assert_int_equal(rig_requests(&rig, NULL), answers);
+	has_captures(answers);
+	close_rig();
+}
+
+/* The same by the next process: what the store knows of a stop holds. */
+static void
+stopped_before_it_is_taken_up(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	pause_in_the_middle();
+	before = rig_requests(&rig, NULL);
+	rig_stop(&rig);
+	has_door = stop_comes_first = true;
+	atomic_store(&changes, 0);
+	ended = false;
+	rig_start(&rig);
+	harvest_resume(harvests, id);
+	ends_as(STORE_HARVEST_SUCCEEDED);
+	assert_true(has_note("harvest_stopped"));
+	assert_false(has_note("harvest_resumed"));
+	assert_int_equal(rig_requests(&rig, NULL), before);
+	/* Of its state; that it runs is not said. */
+	assert_int_equal(atomic_load(&changes), 1);
+	has_door = stop_comes_first = false;
+	close_rig();
+}
+
 /* Files of the place that somebody has damaged: the harvest stays as it is. */
 static void
 resumed_later(void **state)
@@ -617,6 +727,9 @@ main(void)
 		cmocka_unit_test(whole_and_incremental),
 		cmocka_unit_test(paused_and_resumed),
 		cmocka_unit_test(resumed_later),
+		cmocka_unit_test(resumed_in_the_same_process),
+		cmocka_unit_test(stopped_while_it_is_paused),
+		cmocka_unit_test(stopped_before_it_is_taken_up),
 		cmocka_unit_test(stopped),
 		cmocka_unit_test(a_failing_server_is_asked_again),
 		cmocka_unit_test(a_place_that_is_away),

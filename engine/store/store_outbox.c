@@ -354,6 +354,36 @@ store_stop_find(struct store *st, struct str harvest, struct wall now,
 	return query_end(&q, w);
 }
 
+static enum err
+set_stopping(struct store *st, struct str harvest, bool *told, struct why *w)
+{
+	struct query *q = database_query(st->db, "UPDATE harvest SET state ="
+	    " ?2 WHERE id = ?1 AND state = ?3");
+
+	query_str(q, 1, store_text(harvest));
+	query_str(q, 2, str_of(store_harvest_state_name(
+	    STORE_HARVEST_STOPPING)));
+	query_str(q, 3, str_of(store_harvest_state_name(
+	    STORE_HARVEST_RUNNING)));
+	return store_run(q, told, w);
+}
+
+enum err
+store_stop_harvest(struct store *st, struct str harvest, struct wall now,
+    bool *told, struct why *w)
+{
+	bool mine;
+	enum err e = store_enter(st, &mine, w);
+
+	*told = false;
+	if (e != OK)
+		return e;
+	e = store_stop_put(st, harvest, now, w);
+	if (e == OK)
+		e = set_stopping(st, harvest, told, w);
+	return store_leave(st, mine, e, w);
+}
+
 enum err
 store_crash_count(struct store *st, struct str digest, struct wall now,
     uint64_t *n, struct why *w)

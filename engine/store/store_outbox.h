@@ -106,6 +106,13 @@ MUST_USE enum err store_stop_put(struct store *, struct str harvest,
 MUST_USE enum err store_stop_find(struct store *, struct str harvest,
     struct wall now, bool *found, struct why *);
 
+/*
+ * The same for a harvest that is known: one that runs is stopping from now on,
+ * which `*told` says.
+ */
+MUST_USE enum err store_stop_harvest(struct store *, struct str harvest,
+    struct wall now, bool *told, struct why *);
+
 /* Count one more attempt to read a body; `*n` is how many there were. */
 MUST_USE enum err store_crash_count(struct store *, struct str digest,
     struct wall now, uint64_t *n, struct why *);

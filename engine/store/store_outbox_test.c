@@ -294,6 +294,40 @@ stops(void **state)
 	assert_int_equal(store_stop_put(store, STR(""), t0, NULL), ERR_INPUT);
 }
 
+/* Only what runs is stopping; the stop is kept in any case. */
+static void
+stops_of_known_ones(void **state)
+{
+	static const struct {
+		enum store_harvest_state state, then;
+	} rows[] = {
+		{ STORE_HARVEST_ACCEPTED, STORE_HARVEST_ACCEPTED },
+		{ STORE_HARVEST_RUNNING, STORE_HARVEST_STOPPING },
+		{ STORE_HARVEST_PAUSED, STORE_HARVEST_PAUSED },
+		{ STORE_HARVEST_STOPPING, STORE_HARVEST_STOPPING },
+		{ STORE_HARVEST_SUCCEEDED, STORE_HARVEST_SUCCEEDED },
+	};
+	struct store_harvest h;
+	bool told, found;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct str id = arena_printf(&arena, "k%zu", i);
+		add_harvest(id.p);
+		assert_int_equal(store_harvest_set_state(store, id,
+		    rows[i].state, t0, NULL), OK);
+		assert_int_equal(store_stop_harvest(store, id, t0, &told,
+		    NULL), OK);
+		assert_int_equal(told, rows[i].state != rows[i].then);
+		assert_int_equal(store_harvest_get(store, id, &arena, &h,
+		    NULL), OK);
+		assert_int_equal(h.state, rows[i].then);
+		assert_int_equal(store_stop_find(store, id, t0, &found, NULL),
+		    OK);
+		assert_true(found);
+	}
+}
+
 static void
 crashes(void **state)
 {
@@ -398,6 +432,7 @@ main(int argc, char **argv)
 		WITH(old_orders_go_with_their_harvests),
 		WITH(files_are_announced_once),
 		WITH(stops),
+		WITH(stops_of_known_ones),
 		WITH(crashes),
 		WITH(each_daemon_has_its_own),
 		WITH(copied),
