@@ -21,6 +21,7 @@
 #define DOORS_MAX 16u
 
 struct engine;
+struct harvest_service;
 struct script_host;
 
 /* A door as lists show it; the texts are valid until the next call. */
@@ -41,6 +42,8 @@ struct door_host {
 	const char *data_dir;
 	struct token_set *tokens;
 	struct script_host *scripts; /* NULL: no door wants it */
+	/* From data_read on; NULL: its key could not be read. */
+	struct harvest_service *harvests;
 	struct web *web;             /* the HTTP port; NULL: not open */
 	const char *web_address;     /* "" while it is not open */
 	bool stopping;

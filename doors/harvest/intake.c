@@ -389,8 +389,8 @@ begin(struct intake *x)
 {
 	x->request = (struct harvest_request){ .id = x->input.id,
 	    .message = x->input.text, .path = x->finished.path,
-	    .done = begin_done, .arg = x };
-	harvest_begin(x->door->harvests, &x->request);
+	    .origin = HARVEST_OF_BROKER, .done = begin_done, .arg = x };
+	harvest_service_begin(x->door->host->harvests, &x->request, STR_NONE);
 }
 
 /* A harvest of that id is known. */

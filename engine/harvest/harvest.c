@@ -243,6 +243,15 @@ harvest_look(struct harvests *all, struct str id, struct harvest_view *v)
 	return h != NULL;
 }
 
+void
+harvest_put_totals(struct harvests *all, struct str id, struct buf *b)
+{
+	const struct harvest *h = harvest_find(all, id);
+
+	if (h != NULL)
+		totals_put(&h->totals, b);
+}
+
 bool
 harvest_next_note(struct harvests *all, struct str id, size_t *at,
     struct harvest_note *out)
@@ -261,6 +270,16 @@ harvest_next_note(struct harvests *all, struct str id, size_t *at,
 /* ---- All of them ---------------------------------------------------- */
 
 enum err
+harvests_read_key(struct harvests *all, struct why *w)
+{
+	enum err e = all->has_key ? OK : credential_key(all->options.conf,
+	    all->options.data_dir, &all->key, w);
+
+	all->has_key = e == OK;
+	return e;
+}
+
+enum err
 harvests_open(const struct harvests_options *o, struct harvests **out,
     struct why *w)
 {
@@ -270,9 +289,7 @@ harvests_open(const struct harvests_options *o, struct harvests **out,
 	list_init(&all->all);
 	all->pool = pool_new(1);
 	all->spool_pool = pool_new(1);
-	enum err e = credential_key(o->conf, o->data_dir, &all->key, w);
-	if (e == OK)
-		e = harvests_open_budgets(all, w);
+	enum err e = harvests_open_budgets(all, w);
 	if (e != OK)
 		harvests_free(&all);
 	*out = all;

@@ -49,6 +49,11 @@ struct harvest_view {
 	                              * cannot go on; "" */
 };
 
+/* Who asked for it; TAKEN_UP: an earlier process has begun it, and it did not
+ * come by a broker. */
+enum harvest_origin { HARVEST_OF_OPERATOR, HARVEST_OF_CLIENT,
+	HARVEST_OF_BROKER, HARVEST_TAKEN_UP };
+
 struct harvests_options {
 	struct engine *engine;       /* with doors, opened and not started */
 	struct loop *home;
@@ -65,18 +70,20 @@ struct harvests_options {
 	 * On the pool's thread: may files go to this directory?  Asked before
 	 * anything is made there.  INPUT and DENIED: path_forbidden.
 	 */
-	enum err (*admit)(void *arg, struct str path, struct why *);
+	enum err (*admit)(void *arg, enum harvest_origin, struct str path,
+	    struct why *);
 	/*
 	 * On the pool's thread, when the row is committed and no work has
 	 * begun.  EXISTS: another daemon has this harvest; the row goes, the
 	 * requester gets EXISTS with the code "claimed", or ended() is called
 	 * while the harvest is not over.
 	 */
-	enum err (*claim)(void *arg, struct str id, struct str path,
-	    struct why *);
+	enum err (*claim)(void *arg, enum harvest_origin, struct str id,
+	    struct str path, struct why *);
 	void *arg;
 };
-/* Errors: those of reading secrets.key_file. */
+/* The key in secrets.key_file is read when a credential is sealed or opened.
+ * Errors: those of the store. */
 MUST_USE enum err harvests_open(const struct harvests_options *,
     struct harvests **, struct why *);
 /* After engine_free(), before the loop is freed, which does not run any more:
@@ -93,6 +100,7 @@ struct harvest_request {
 	struct str message;          /* JSON: type, seeds, options,
 	                              * credentials */
 	struct str path;             /* an absolute directory; it is made */
+	enum harvest_origin origin;
 	/* Out. */
 	struct str given_id;         /* until harvests_free() */
 	const char *code;            /* of a refusal: "bad_request" ... */
@@ -125,12 +133,18 @@ MUST_USE enum err harvests_unfinished(struct harvests *, struct arena *,
 void harvest_pause(struct harvests *, struct str id);
 void harvest_resume(struct harvests *, struct str id);
 void harvest_stop(struct harvests *, struct str id);
+/* All pause, also those that are about to begin. */
+void harvests_pause_all(struct harvests *);
 
 /* Free the memory of one that ended() was told of; not from within ended(). */
 void harvest_forget(struct harvests *, struct str id);
 
 /* False: no such harvest is under way. */
 bool harvest_look(struct harvests *, struct str id, struct harvest_view *);
+
+/* What it has found so far, as totals_put() has it; nothing when no such
+ * harvest is under way. */
+void harvest_put_totals(struct harvests *, struct str id, struct buf *);
 
 /* Its notes, in order: for a summary.  After ended() too. */
 struct harvest_note {

@@ -226,7 +226,7 @@ run_claim(struct job *j)
 
 	h->why = WHY_INIT;
 	if (o->claim != NULL)
-		(void)!o->claim(o->arg, h->id, h->path, &h->why);
+		(void)!o->claim(o->arg, h->origin, h->id, h->path, &h->why);
 }
 
 static void
@@ -258,7 +258,10 @@ add_row(struct store_job *j, struct store *st)
 	struct harvest *h = CONTAINER(j, struct harvest, store);
 
 	h->why = WHY_INIT;
-	enum err e = store_begin(st, &h->why);
+	enum err e = h->text.credentials.n == 0 ? OK :
+	    harvests_read_key(h->all, &h->why);
+	if (e == OK)
+		e = store_begin(st, &h->why);
 	if (e != OK)
 		return;
 	e = store_harvest_add(st, &h->row, clock_wall(), &h->arena, &h->why);
@@ -315,7 +318,7 @@ prepare(struct job *j)
 
 	h->why = WHY_INIT;
 	enum err e = o->admit == NULL ? OK :
-	    o->admit(o->arg, h->path, &h->why);
+	    o->admit(o->arg, h->origin, h->path, &h->why);
 	if (e == OK)
 		e = tree_make_dir(h->path.p, &h->why);
 	if (e == OK)
@@ -364,6 +367,7 @@ harvest_begin(struct harvests *all, struct harvest_request *r)
 	}
 	h->type = str_of(h->text.connector->type);
 	h->path = arena_copy(&h->arena, r->path);
+	h->origin = r->origin;
 	harvest_work(h, &h->job, prepare, prepared);
 }
 
@@ -375,6 +379,15 @@ harvests_unfinished(struct harvests *all, struct arena *a,
 {
 	return store_harvest_list(store_async_store(engine_store_async(
 	    all->options.engine)), true, a, list, n, w);
+}
+
+static enum harvest_origin
+origin_of(struct harvest *h, struct store *st, struct str id)
+{
+	struct store_order o;
+
+	return store_order_get(st, id, &h->arena, &o, NULL) == OK ?
+	    HARVEST_OF_BROKER : HARVEST_TAKEN_UP;
 }
 
 static enum err
@@ -389,6 +402,8 @@ read_row(struct harvest *h, struct str id, struct why *w)
 	if (e == OK && store_harvest_is_over(row->state))
 		return why(w, ERR_STATE, "harvest %.*s is over: %s",
 		    STR_FMT(id), store_harvest_state_name(row->state));
+	if (e == OK && row->sealed.n > 0)
+		e = harvests_read_key(h->all, w);
 	if (e == OK)
 		e = order_text_unseal(row->sealed, &h->all->key, id,
 		    &h->arena, &credentials, w);
@@ -399,6 +414,7 @@ read_row(struct harvest *h, struct str id, struct why *w)
 		e = totals_read(&h->totals, row->totals, w);
 	if (e == OK)
 		e = store_stop_find(st, id, clock_wall(), &h->is_stopped, w);
+	h->origin = origin_of(h, st, id);
 	return e == OK ? store_harvest_warcs(st, id, &h->arena, &h->warcs,
 	    &h->warcs_n, w) : e;
 }

@@ -27,6 +27,7 @@ struct harvests {
 	struct pool *spool_pool;     /* one that no slow volume holds up */
 	struct budgets *budgets;
 	struct budget_keeping keeping;
+	bool has_key;                /* both are the store's thread's */
 	struct seal_key key;
 	struct list all;             /* struct harvest */
 };
@@ -83,6 +84,7 @@ struct harvest {
 	enum store_harvest_state shown;
 	enum store_harvest_end end;  /* of the run, once it has settled */
 	enum harvest_aim aim;
+	enum harvest_origin origin;
 	bool stops_by_crawl;         /* the crawl was ended by somebody else */
 	bool started;                /* the driver was */
 	bool over;                   /* ended() was told, or is about to be */
@@ -120,6 +122,12 @@ struct harvest {
 
 /* harvest_budgets.c: what earlier processes have counted. */
 MUST_USE enum err harvests_open_budgets(struct harvests *, struct why *);
+
+/*
+ * harvest.c: have the key that credentials are sealed with.  On the store's
+ * thread, or while no job of the store can run.
+ */
+MUST_USE enum err harvests_read_key(struct harvests *, struct why *);
 
 /* harvest_settle.c: the driver is quiet: end the files, note them. */
 void harvest_settle(struct harvest *);
