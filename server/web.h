@@ -251,6 +251,8 @@ const struct token_pass *web_pass(const struct web_request *);
 /* The token or session that came may do that too.  True where none is asked
  * for.  For handlers of more than one right. */
 bool web_may(const struct web_request *, enum token_door, enum token_access);
+/* It came with the key of serve.json: from a user who can read the data. */
+bool web_is_operator(const struct web_request *);
 
 /*
  * Add a field to the answer; both texts are copied, and free of CR and LF
@@ -339,6 +341,9 @@ void *web_socket_arg(const struct web_socket *);
 void *web_socket_owner(const struct web_socket *);
 /* Whether its token still allows that (asks the set; true without tokens). */
 bool web_socket_may(const struct web_socket *, enum token_access);
+/* The same for another door's scope. */
+bool web_socket_may_at(const struct web_socket *, enum token_door,
+    enum token_access);
 /* Have room() called at the end of this turn. */
 void web_socket_wake(struct web_socket *);
 /*

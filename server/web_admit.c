@@ -198,10 +198,31 @@ ask_token(struct web_request *r, enum token_door door,
 	    str_of(net_peer(r->conn->net)), &r->pass);
 }
 
+/* Its route asks for none, but what it wants to do may. */
+static void
+know_token(struct web_request *r)
+{
+	struct token_set *set = r->web->tokens;
+	struct str text = web_token_of(r);
+	const struct web_session *s = text.p == NULL ? web_session_of(r) :
+	    NULL;
+
+	if (set == NULL)
+		return;
+	if (s != NULL) {
+		r->pass = s->pass;
+		r->known = r->by_cookie = token_is(set, r->pass.id);
+	} else {
+		r->known = text.p != NULL && token_find(set, text, &r->pass);
+	}
+}
+
 static bool
 check_token(struct web_request *r, enum web_open open, enum token_door door,
     enum token_access access)
 {
+	if (open != WEB_TO_ALL && !web_wants_token(r->web, door))
+		know_token(r);
 	if (open == WEB_TO_ALL || !web_wants_token(r->web, door))
 		return true;
 	enum token_answer a = ask_token(r, door, access);

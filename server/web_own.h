@@ -156,6 +156,7 @@ struct web_request {
 	uint64_t read_n;             /* bytes that it has read */
 	bool held;                   /* it wants no more of it for now */
 	bool passed;                 /* a token let it in: */
+	bool known;                  /* none was asked for, but it came */
 	bool by_cookie;              /* that of a session */
 	bool from_listed;            /* Origin is one of the route's origins */
 	struct token_pass pass;
@@ -179,7 +180,7 @@ struct web_socket {
 	struct ws *ws;
 	const struct web_socket_path *at;
 	void *arg;
-	bool passed;
+	bool passed;                 /* or known */
 	struct token_pass pass;
 	uint64_t counted;            /* of web.coming */
 	int code;                    /* of our close; 0: none was sent */

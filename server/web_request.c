@@ -252,5 +252,12 @@ bool
 web_may(const struct web_request *r, enum token_door door,
     enum token_access access)
 {
-	return web_allows(r->web, r->passed, &r->pass, door, access);
+	return web_allows(r->web, r->passed || r->known, &r->pass, door,
+	    access);
+}
+
+bool
+web_is_operator(const struct web_request *r)
+{
+	return (r->passed || r->known) && r->pass.id == TOKEN_OPERATOR_ID;
 }

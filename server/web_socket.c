@@ -69,7 +69,7 @@ socket_new(struct web_request *r)
 	struct web_socket *s = mem_new(sizeof(*s));
 
 	s->conn = c;
-	s->passed = r->passed;
+	s->passed = r->passed || r->known;
 	s->pass = r->pass;
 	s->ws = ws_new(false, (size_t)w->limits.message_bytes_max, came, s);
 	s->next_turn.fire = next_turn;
@@ -305,9 +305,14 @@ web_socket_owner(const struct web_socket *s)
 bool
 web_socket_may(const struct web_socket *s, enum token_access access)
 {
-	const struct web *w = s->conn->web;
+	return web_socket_may_at(s, s->at->door, access);
+}
 
-	return web_allows(w, s->passed, &s->pass, s->at->door, access);
+bool
+web_socket_may_at(const struct web_socket *s, enum token_door door,
+    enum token_access access)
+{
+	return web_allows(s->conn->web, s->passed, &s->pass, door, access);
 }
 
 void
