@@ -31,7 +31,7 @@
 
 #include "base/bytes.h"
 
-#define METRIC_LABELS_MAX 512
+#define METRIC_LABELS_MAX 1024
 
 /*
  * SECONDS is a histogram of times, given in nanoseconds; BYTES one of sizes.

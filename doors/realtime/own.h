@@ -24,6 +24,7 @@
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/crawl_registry.h"
 #include "engine/control/control.h"
+#include "engine/harvest/harvest_service.h"
 #include "engine/rebuild/snapshot.h"
 #include "engine/stream/stream.h"
 #include "os/pool.h"
