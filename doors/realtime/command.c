@@ -447,7 +447,8 @@ read_envelope(struct command *c, struct str message, unsigned rights)
 void
 command_read(struct str message, unsigned rights, struct command *c)
 {
-	*c = (struct command){ .verb = VERB_COUNT, .id = BUF_INIT };
+	*c = (struct command){ .verb = VERB_COUNT, .id = BUF_INIT,
+	    .rights = rights };
 
 	buf_put_str(&c->id, STR("null"));
 	/* The memory of yyjson's reader grows with length, not depth. */

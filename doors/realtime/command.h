@@ -117,7 +117,9 @@ const char *code_text(enum code);   /* "bad_json" */
 	    "{id}: where incremental harvests of a user's feed go on")       \
 	X(MESSAGE, "message", VALUE, message,                                \
 	    "a start message of SFM, in place of type, seeds and options")   \
-	X(PATH, "path", TEXT, path, "the directory for its files")
+	X(PATH, "path", TEXT, path, "the directory for its files")           \
+	X(HARVEST, "harvest", VALUE, harvest,                                \
+	    "an object, in place of seeds: harvest.start's arguments")
 enum arg {
 #define ARG_ENUM(id, name, type, member, help) ARG_##id,
 	REALTIME_ARGS(ARG_ENUM)
@@ -172,9 +174,9 @@ enum right { RIGHT_READ, RIGHT_WRITE, RIGHT_HARVEST_READ,
 	X(POLICY_DELETE, store, "policy.delete", WRITE, OF1(NAME), 0,        \
 	    "forget a policy")                                               \
 	X(POLICY_LIST, store, "policy.list", READ, 0, 0, "names of policies") \
-	X(SCHEDULE_PUT, store, "schedule.put", WRITE, OF4(NAME, SEEDS, EVERY, \
-	    UNIT), OF5(SCHEDULE_ID, POLICY, TAGS, TIMING, NAME_TEMPLATE) |   \
-	    OF1(START_AT), "crawl again and again")                          \
+	X(SCHEDULE_PUT, store, "schedule.put", WRITE, OF3(NAME, EVERY, UNIT), \
+	    OF5(SCHEDULE_ID, POLICY, TAGS, TIMING, NAME_TEMPLATE) |          \
+	    OF3(START_AT, SEEDS, HARVEST), "crawl or harvest again and again") \
 	X(SCHEDULE_DELETE, store, "schedule.delete", WRITE, OF1(SCHEDULE_ID), \
 	    0, "forget a schedule")                                          \
 	X(SCHEDULE_LIST, store, "schedule.list", READ, 0, 0, "all schedules") \
@@ -264,7 +266,8 @@ struct command {
 	struct launch_seed *seeds;
 	size_t seeds_n;
 	yyjson_val *policy, *sync_token, *sync_tokens, *order_seeds, *options,
-	    *collection_set, *message;
+	    *collection_set, *message, *harvest;
+	unsigned rights;             /* of the sender */
 	struct arena arena;
 	yyjson_doc *doc;
 };

@@ -7,6 +7,8 @@
  * Texts of errors begin with the argument: "seeds[1]: ...".
  */
 #include "doors/realtime/own.h"
+
+#include "base/json.h"
 #include "engine/connector/connectors.h"
 #include "engine/connector/type_json.h"
 #include "engine/harvest/totals.h"
@@ -173,6 +175,83 @@ make_message(struct task *t, struct buf *b)
 	buf_put_char(b, '}');
 	return true;
 }
+
+/* ---- Schedules ------------------------------------------------------- */
+
+/* A member of `harvest` becomes the argument of harvest.start. */
+static bool
+take_member(struct task *t, struct str name, yyjson_val *v)
+{
+	struct command *c = &t->command;
+	const struct {
+		const char *name;
+		struct str *text;
+		yyjson_val **value;
+	} rows[] = {
+		{ "type", &c->type, NULL }, { "path", &c->path, NULL },
+		{ "credential", &c->credential, NULL },
+		{ "seeds", NULL, &c->order_seeds },
+		{ "options", NULL, &c->options },
+		{ "collection_set", NULL, &c->collection_set },
+	};
+	size_t i = STR_ROW(name, rows);
+
+	if (i == ARRAY_LEN(rows))
+		return task_fail(t, CODE_BAD_ARGS, "harvest: there is no "
+		    "field \"%.*s\".", STR_FMT(str_cut(name, 0, 60)));
+	if (rows[i].value != NULL)
+		*rows[i].value = v;
+	else if (!yyjson_is_str(v))
+		return task_fail(t, CODE_BAD_ARGS, "harvest.%s: a text is "
+		    "expected.", rows[i].name);
+	else
+		*rows[i].text = json_text(v);
+	return true;
+}
+
+static bool
+take_members(struct task *t)
+{
+	struct command *c = &t->command;
+	yyjson_val *key, *v;
+	size_t i, n;
+
+	if ((c->rights & RIGHT_BIT(RIGHT_HARVEST_WRITE)) == 0)
+		return task_fail(t, CODE_FORBIDDEN, "The token may not do "
+		    "that: it has no scope harvest:write.");
+	if (!yyjson_is_obj(c->harvest))
+		return task_fail(t, CODE_BAD_ARGS, "harvest: an object is "
+		    "expected.");
+	yyjson_obj_foreach(c->harvest, i, n, key, v)
+		if (!take_member(t, json_text(key), v))
+			return false;
+	return c->path.n > 0 || task_fail(t, CODE_BAD_ARGS,
+	    "harvest.path: it is missing.");
+}
+
+bool
+task_harvest(struct task *t, struct str *type, struct str *json)
+{
+	FREED(buf_free) struct buf message = BUF_INIT;
+	FREED(buf_free) struct buf plan = BUF_INIT;
+	struct command *c = &t->command;
+	struct why w = WHY_INIT;
+
+	if (!take_members(t) || !make_message(t, &message))
+		return false;
+	if (harvest_check(buf_str(&message), c->credential.n == 0, &w) != OK) {
+		task_fail_why(t, &w, CODE_BAD_ARGS);
+		return false;
+	}
+	harvest_plan_put(&(struct harvest_plan){ .message = buf_str(&message),
+	    .credential = c->credential, .path = c->path, .client = true },
+	    &plan);
+	*type = c->type;
+	*json = arena_copy(&c->arena, buf_str(&plan));
+	return true;
+}
+
+/* ---- Start, its answer ------------------------------------------------- */
 
 static void
 started(struct harvest_request *r)

@@ -132,6 +132,85 @@ ordered(void **state)
 	until("feed_entries-3", "completed success");
 }
 
+/* ---- schedules ------------------------------------------------------ */
+
+static bool
+has_skipped(struct rig *r, void *arg)
+{
+	yyjson_val *d = peer_data(peer, "schedule.list", "%s", "");
+
+	(void)r;
+	usleep(20000);
+	return at_number(d, "/schedules/0/skips") == *(uint64_t *)arg;
+}
+
+static bool
+exists(struct rig *r, void *arg)
+{
+	(void)r;
+	usleep(20000);
+	return yyjson_is_true(at(peer_ask(peer, "harvest.get", "'id':'%s'",
+	    (const char *)arg), "/success"));
+}
+
+#define SLOW "'harvest':{'type':'feed_entries','path':'again','seeds':["       \
+	"'http://m.example/feed/1','http://m.example/feed/2']}"
+#define EACH_HOUR "'name':'again','every':1,'unit':'hours'"
+
+/* Putting it anew makes it due at once: an hour passes in no time. */
+static void
+scheduled(void **state)
+{
+	char first[] = "schedule-1-1", second[] = "schedule-1-2";
+	uint64_t skips = 1;
+
+	(void)state;
+	(void)peer_data(peer, "schedule.put", EACH_HOUR "," SLOW);
+	rig_until(&rig, exists, first);
+	until(first, "running");
+	(void)peer_data(peer, "schedule.put", EACH_HOUR "," SLOW
+	    ",'schedule_id':1");
+	rig_until(&rig, has_skipped, &skips);
+	assert_false(exists(&rig, second));
+	until(first, "completed success");
+	(void)peer_data(peer, "schedule.put", EACH_HOUR "," SLOW
+	    ",'schedule_id':1");
+	rig_until(&rig, exists, second);
+	(void)peer_data(peer, "harvest.stop", "'id':'schedule-1-2'");
+	until(second, "completed success");
+	yyjson_val *d = peer_data(peer, "schedule.list", "%s", "");
+	assert_int_equal(at_number(d, "/schedules/0/runs"), 2);
+	assert_int_equal(at_number(d, "/schedules/0/skips"), 1);
+	assert_string_equal(at_text(d, "/schedules/0/harvest"),
+	    "feed_entries");
+}
+
+static void
+schedules_are_judged(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "", "seeds: it is missing" },
+		{ ",'seeds':['http://a/']," SLOW, "harvest: there are seeds" },
+		{ ",'harvest':[]", "harvest: an object is expected" },
+		{ ",'harvest':{'type':'feed_entries','seeds':['http://a/']}",
+		    "harvest.path: it is missing" },
+		{ ",'harvest':{'path':'x','feed':1}", "harvest: there is no "
+		    "field \"feed\"" },
+		{ ",'harvest':{'path':'x','type':'feed_entries'}", "seeds" },
+		{ ",'harvest':{'path':'x','type':'nothing'}", "type" },
+		{ ",'harvest':{'path':'x','type':1}", "harvest.type: a text" },
+		{ ",'timing':'after_previous'," SLOW, "timing: harvests are "
+		    "begun at regular intervals" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char args[500];
+		(void)snprintf(args, sizeof(args), EACH_HOUR "%s", rows[i][0]);
+		peer_fails(peer, "schedule.put", args, "bad_args", rows[i][1]);
+	}
+}
+
 /* ---- what is refused --------------------------------------------- */
 
 #define FEED "'type':'feed_entries','seeds':['http://a.example/']"
@@ -245,6 +324,7 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(whole), TEST(ordered), TEST(refused), TEST(named),
+		TEST(scheduled), TEST(schedules_are_judged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 
 #include "engine/control/control.h"
 #include "engine/harvest/credential.h"
+#include "engine/harvest/harvest_plan.h"
 #include "engine/store/store_outbox.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -278,10 +279,12 @@ harvest_service_open(const struct harvest_service_options *o,
 	store_async_watch(engine_store_async(o->engine), &pause);
 	store_async_unwatch(engine_store_async(o->engine), &pause);
 	enum err e = harvests_open(&ho, &s->harvests, w);
-	if (e == OK)
+	if (e == OK) {
 		read_unfinished(s);
-	else
+		engine_use_harvests(o->engine, harvest_plan_begin, s);
+	} else {
 		harvest_service_free(&s);
+	}
 	*out = s;
 	return e;
 }

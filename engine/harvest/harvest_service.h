@@ -86,6 +86,23 @@ void harvest_service_begin(struct harvest_service *,
     struct harvest_request *, struct str credential);
 
 /*
+ * What a schedule is to harvest, as its row keeps it.  `message` is a start
+ * message without credentials; `client`: the path is one of a client's.
+ */
+struct harvest_plan {
+	struct str message, credential, path;
+	bool client;
+};
+void harvest_plan_put(const struct harvest_plan *, struct buf *);
+
+/*
+ * Whether an order could be begun: a start message with its credential, or
+ * without it where `has_credential` is false.  Errors: INPUT, with the field.
+ */
+MUST_USE enum err harvest_check(struct str message, bool has_credential,
+    struct why *);
+
+/*
  * An order about a harvest by its id.  Repeating one is no error, nor is a stop
  * of one that is over.  Errors: ABSENT; STATE: it is over, or could not be
  * taken up; those of the store.

@@ -230,6 +230,17 @@ static const struct sql steps[] = {
 	"  used BIGINT NOT NULL,"
 	"  ends BIGINT NOT NULL,"
 	"  PRIMARY KEY (node, name));" },
+
+	/* Schedules of harvests; see schedule.h. */
+	{ "ALTER TABLE schedule ADD COLUMN harvest_type TEXT NOT NULL DEFAULT"
+	"  '';"
+	"ALTER TABLE schedule ADD COLUMN harvest TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE schedule ADD COLUMN skips INTEGER NOT NULL DEFAULT 0;",
+
+	"ALTER TABLE schedule"
+	"  ADD COLUMN harvest_type TEXT COLLATE \"C\" NOT NULL DEFAULT '',"
+	"  ADD COLUMN harvest TEXT NOT NULL DEFAULT '',"
+	"  ADD COLUMN skips BIGINT NOT NULL DEFAULT 0;" },
 };
 
 static enum err

@@ -145,6 +145,36 @@ check("... and its note", "limit_reached" in [
     n["code"] for n in s.ask("harvest.get", reader, id=one["id"])["notes"]])
 
 
+# ---- Again and again -----------------------------------------------------------------------
+
+code, out, err = ours("schedule", "put", "posts", "--harvest",
+                      "mastodon_account", "--seed", "ada", "--credential",
+                      "open", "--option", "limit=1", "--into", "often",
+                      "--every", "6", "--unit", "hours", "--data", "data")
+same("schedule: it is put", (code, out.strip()), (0, "1"))
+check("schedule: its first run", s.comes_to("schedule-1-1",
+      "completed success", token=reader) if wait_until(lambda: isinstance(
+          s.ask("harvest.get", reader, id="schedule-1-1"), dict), 10)
+      else False, s.said())
+check("schedule: its files", glob.glob("often/20*/**/*.warc.gz",
+                                       recursive=True))
+code, out, err = ours("schedule", "list", "--data", "data")
+check("schedule: the list says what it harvests",
+      "harvest mastodon_account" in out and "6 hours" in out, out)
+for words, wanted in (
+        (["--harvest", "nothing", "--into", "x"], (65, "no type nothing")),
+        (["--harvest", "mastodon_account", "--into", "x", "--credential",
+          "open"], (65, "seeds")),
+        (["--harvest", "mastodon_account", "--seed", "ada", "--into", "x",
+          "--credential", "none"], (66, "none")),
+        (["--harvest", "mastodon_account", "--seed", "ada"], (64, "--into")),
+        (["--harvest", "mastodon_account", "--tag", "x"], (64, "--tag")),
+        (["http://a.example/", "--into", "x"], (64, "--harvest"))):
+    code, out, err = ours("schedule", "put", "bad", *words, "--data", "data")
+    check(f"schedule: refused: {wanted[1]}", code == wanted[0] and
+          wanted[1] in err, f"{code}: {out} {err}")
+
+
 # ---- A stream: paused, killed, ended with the daemon, stopped ------------------------------
 
 def add(n):
