@@ -202,7 +202,8 @@ static enum err
 check_words(struct cli *c, struct why *w)
 {
 	static const char *const others[] = { "seed", "uid", "stdin", "option",
-	    "api", "credentials-file", "credential", "message" };
+	    "api", "credentials-file", "credential", "collection-set",
+	    "message" };
 
 	if (!cli_given(c, "resume"))
 		return OK;

@@ -255,6 +255,10 @@ make_message(struct words *x, const char *type, bool with_credential,
 		    "harvest types lists them", type);
 	json_object(&x->message, NULL);
 	json_str(&x->message, "type", str_of(type));
+	json_object(&x->message, "collection_set");
+	json_str(&x->message, "id", str_of(cli_text(x->cli, "collection-set",
+	    CONNECTOR_COLLECTION_SET)));
+	buf_put_char(&x->message, '}');
 	enum err e = put_seeds(x, w);
 	if (e == OK)
 		e = put_options(x, w);
@@ -282,7 +286,7 @@ static enum err
 check_alone(struct cli *c, struct why *w)
 {
 	static const char *const others[] = { "seed", "uid", "stdin", "option",
-	    "api", "credentials-file", "credential" };
+	    "api", "credentials-file", "credential", "collection-set" };
 
 	if (c->options.operands_n > 0)
 		return why(w, ERR_USAGE, "--message has the type, too; leave "

@@ -21,6 +21,9 @@
 	    "an option of the type; may be given again")                     \
 	X(API, "api", 0, "FILE", PATH, 0, 0,                                 \
 	    "the option api of json_api, a JSON object, from a file")        \
+	X(COLLECTION_SET, "collection-set", 0, "ID", TEXT, 0, 0,             \
+	    "whose state in DIR/state.json weibo_timeline goes on with: the " \
+	    "id of SFM's collection set, for a collection of SFM's (local)") \
 	X(CREDENTIAL, "credential", 0, "NAME", TEXT, 0, 0,                   \
 	    "the credential that argiope credential put keeps by that name")
 #define HARVEST_WORDS(X)                                                     \

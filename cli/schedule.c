@@ -41,7 +41,7 @@ static const struct option_row put_rows[] = {
 	    "the run's (\"NAME #{COUNT}\")")
 	OPTION_ROW(HARVEST, "harvest", 0, "TYPE", TEXT, 0, 0,
 	    "harvest in place of crawling: a type of argiope harvest types; "
-	    "the next six options belong to it")
+	    "the next seven options belong to it")
 	HARVEST_ORDER_WORDS(OPTION_ROW)
 	OPTION_ROW(INTO, "into", 'i', "DIR", PATH, 0, 0,
 	    "where a harvest's WARC files and state.json go")
@@ -122,10 +122,11 @@ check_words(struct cli *c, bool harvests, struct why *w)
 	static const char *const crawl[] = { "seeds", "policy", "policy-file",
 	    "rate-limit", "tag", "crawl-name", "after-previous" };
 	static const char *const harvest[] = { "seed", "uid", "stdin",
-	    "option", "api", "credential", "into" };
+	    "option", "api", "credential", "collection-set", "into" };
 	const char *const *others = harvests ? crawl : harvest;
+	size_t n = harvests ? ARRAY_LEN(crawl) : ARRAY_LEN(harvest);
 
-	for (size_t i = 0; i < ARRAY_LEN(crawl); i++)
+	for (size_t i = 0; i < n; i++)
 		if (cli_given(c, others[i]))
 			return why(w, ERR_USAGE, harvests ? "--%s is for "
 			    "crawls; leave it or --harvest away" :

@@ -169,6 +169,9 @@ make_message(struct task *t, struct buf *b)
 		return task_fail(t, CODE_BAD_ARGS, "type: it is missing.");
 	json_object(b, NULL);
 	json_str(b, "type", c->type);
+	if (c->collection_set == NULL)
+		json_raw(b, "collection_set", STR("{\"id\":\""
+		    CONNECTOR_COLLECTION_SET "\"}"));
 	if (!put_seeds(t, b) || !put_object(t, b, "options", c->options) ||
 	    !put_object(t, b, "collection_set", c->collection_set))
 		return false;

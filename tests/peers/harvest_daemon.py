@@ -10,7 +10,8 @@ from serve import *
 from simulated import Platforms
 
 sim = Platforms("--items", "200")
-OPEN, PRIVATE = HOSTS = ("mastodon.example", "private.example")
+OPEN, PRIVATE, WEIBO = HOSTS = ("mastodon.example", "private.example",
+                                "api.weibo.com")
 LED = ["fetch.resolve=" + ",".join(f"{h}:443:127.0.0.1:{sim.port}"
                                    for h in HOSTS),
        "fetch.ca_file=" + sim.ca]
@@ -103,6 +104,24 @@ same("run: a refused one leaves no credential", s.ask("credential.list"),
      {"credentials": []})
 
 
+# ---- A feed whose state has no seed to be told by ------------------------------------------
+
+def weibo(*words):
+    return json.loads(harvest(
+        "run", "weibo_timeline", "--credentials-file", put("weibo", {
+            "access_token": sim.world(WEIBO)["token"]}),
+        "--option", "incremental=true", "--into", "weibo", "--json",
+        *words))["items"]
+
+
+check("weibo: the first run", weibo() > 0)
+same("weibo: the second one goes on there", weibo(), 0)
+same("weibo: its state", list(json.load(open("weibo/state.json"))[
+    "__main__"]), ["local.since_id"])
+check("weibo: another collection set begins anew",
+      weibo("--collection-set", "7") > 0)
+
+
 # ---- Rights and paths -------------------------------------------------------------------
 
 START = {"type": "mastodon_account", "seeds": ["ada"], "credential": "open",
@@ -131,7 +150,7 @@ writer = token("writer", "realtime:read,harvest:write")
 crawler = token("crawler", "realtime:write")
 check("tokens: harvests want one", wait_until(
     lambda: s.http("/realtime/command", "POST", {}, b"{}")[0] == 401, 5))
-same("tokens: reading", len(s.ask("harvest.list", reader)["harvests"]), 2)
+same("tokens: reading", len(s.ask("harvest.list", reader)["harvests"]), 5)
 same("tokens: reading is not writing", s.ask(
     "harvest.start", reader, path="x", **START)[0], "forbidden")
 same("tokens: realtime:write is not harvest:read",
