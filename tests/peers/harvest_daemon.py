@@ -1,7 +1,9 @@
 """Harvests that a daemon does without a broker, against the simulator: begun by
 `harvest run` and by commands of the realtime door, stopped, paused and resumed,
-gone on with after an end in order and after a kill.
+gone on with after an end in order and after a kill; and the commands of
+docs/harvest.md.
 """
+import csv
 import glob
 import re
 import signal
@@ -281,4 +283,36 @@ check("left alone: stopped without a daemon", "completed success" in out, out)
 harvest("stop", name)
 check("left alone: one that is over is not resumed",
       "is over" in harvest("resume", name, code=69))
+
+
+# ---- docs/harvest.md: its commands, in order, in a fresh directory ---------------------------
+
+with open(os.path.join(SOURCE, "docs", "harvest.md")) as f:
+    page = f.read().split("\n## Types")[0]
+os.makedirs("page/bin")
+os.symlink(program(), "page/bin/argiope")
+home = os.path.join(PLACE, "page")
+env = dict(os.environ, HOME=home, PATH=home + "/bin:" + os.environ["PATH"],
+           ARGIOPE_FETCH_CA_FILE=sim.ca,
+           ARGIOPE_FETCH_RESOLVE=f"{OPEN}:443:127.0.0.1:{sim.port}")
+said = ""
+for kind, block in re.findall(r"```(sh|)\n(.*?)```", page, re.S):
+    # The simulator's instance and account.
+    block = block.replace("mastodon.social", OPEN).replace("Gargron", "ada")
+    if kind == "":
+        check(f"page: it shows {block.strip()}", block.strip() in said, said)
+        continue
+    if "incremental" in block:
+        sim.own("change", {"host": OPEN, "add": {"account": "ada", "n": 7}})
+    ran = subprocess.run(["sh", "-e", "-c", block], cwd=home, env=env,
+                         timeout=60, capture_output=True, text=True)
+    said = ran.stdout
+    check("page: " + " ".join(block.split())[:64], ran.returncode == 0,
+          ran.stdout + ran.stderr)
+    if "incremental" in block:
+        check("page: only what is new", "7 mastodon posts" in said, said)
+with open("page/posts.csv", newline="", encoding="utf-8-sig") as f:
+    lines = [r["uri"] for r in csv.DictReader(f)]
+same("page: the table has each post once", (len(lines), len(set(lines))),
+     (len(posts(OPEN, "ada")),) * 2)
 done()
