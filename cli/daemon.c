@@ -41,6 +41,7 @@ err_of(struct str code)
 		{ "bad_args", ERR_INPUT }, { "bad_policy", ERR_INPUT },
 		{ "unknown_crawl", ERR_ABSENT },
 		{ "unknown_policy", ERR_ABSENT },
+		{ "unknown_harvest", ERR_ABSENT },
 		{ "bad_state", ERR_STATE }, { "unknown_command", ERR_STATE },
 		{ "limit", ERR_FULL }, { "forbidden", ERR_DENIED },
 		{ "storage", ERR_IO },
@@ -48,6 +49,21 @@ err_of(struct str code)
 	size_t i = STR_ROW(code, rows);
 
 	return i < ARRAY_LEN(rows) ? rows[i].err : ERR_BROKEN;
+}
+
+enum err
+daemon_is_there(struct cli *c, bool *is, struct why *w)
+{
+	struct ask_target t;
+	struct str body;
+	int status;
+
+	*is = false;
+	enum err e = read_target(c, &t, w);
+	if (e == OK)
+		*is = ask_send(&t, "/readyz", NULL, &c->arena, &status, &body,
+		    NULL) == OK;
+	return e;
 }
 
 /* Reports the refusal of the port or the door. */

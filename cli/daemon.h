@@ -27,6 +27,10 @@
 MUST_USE enum err daemon_command(struct cli *, const char *command,
     struct str args, yyjson_val **data, struct why *);
 
+/* Whether a daemon that is ready serves the data directory.  Errors: those of
+ * the configuration. */
+MUST_USE enum err daemon_is_there(struct cli *, bool *is, struct why *);
+
 /* Print an answer as one line of JSON. */
 void daemon_print(yyjson_val *data);
 

@@ -7,7 +7,10 @@
 
 #include "base/json_writer.h"
 #include "cli/engines.h"
+#include "cli/daemon.h"
 #include "cli/format.h"
+#include "cli/harvest_daemon.h"
+#include "cli/harvest_run.h"
 #include "cli/harvest_words.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
@@ -43,6 +46,8 @@ const struct option_verb harvest_run_verb = {
 	"was archived is brought to DIR; --resume goes on with it, also after "
 	"a crash, and asks for nothing that was archived.  A second Ctrl-C "
 	"leaves at once.\n"
+	"Where a daemon serves the data directory, that one does the work, and "
+	"this shows its progress; Ctrl-C pauses the harvest there.\n"
 	"Example: argiope harvest run mastodon_account --seed Gargron "
 	"--credentials-file mastodon.json --into posts; with "
 	"{\"instance\":\"https://mastodon.social\"} in mastodon.json\n"
@@ -63,7 +68,7 @@ struct harvest_run {
 	struct harvest_request request;
 	struct str id;               /* empty: it has not begun */
 	const char *into;
-	bool resumed, interrupted, ended, closing, failed;
+	bool resumed, stops, interrupted, ended, closing;
 	enum store_harvest_state state;
 	char trouble[sizeof(((struct why *)NULL)->text)];
 	struct why why;
@@ -197,7 +202,8 @@ static enum err
 check_words(struct cli *c, struct why *w)
 {
 	static const char *const others[] = { "seed", "uid", "stdin", "option",
-	    "api", "credentials-file", "credential", "message" };
+	    "api", "credentials-file", "credential", "collection-set",
+	    "message" };
 
 	if (!cli_given(c, "resume"))
 		return OK;
@@ -270,9 +276,9 @@ find_unfinished(struct harvest_run *r, struct str *id, struct why *w)
 static enum err
 take_up(struct harvest_run *r, struct why *w)
 {
-	struct str id;
+	struct str id = r->id;
 
-	enum err e = find_unfinished(r, &id, w);
+	enum err e = id.n > 0 ? OK : find_unfinished(r, &id, w);
 	if (e != OK)
 		return e;
 	if (!r->resumed && id.n > 0)
@@ -351,7 +357,7 @@ put_summary(struct harvest_run *r, const struct harvest_view *v)
 	}
 	if (r->state == STORE_HARVEST_PAUSED)
 		buf_printf(b, "to go on: argiope harvest run --resume --into "
-		    "%s\n", r->into);
+		    "%.*s\n", STR_FMT(v->path));
 }
 
 static int
@@ -370,6 +376,8 @@ run(struct harvest_run *r, struct str message, struct why *w)
 	r->look_timer.fire = look;
 	engine_start(r->engine);
 	if (r->resumed) {
+		if (r->stops)
+			harvest_stop(r->harvests, r->id);
 		harvest_resume(r->harvests, r->id);
 	} else {
 		r->request = (struct harvest_request){ .message = message,
@@ -390,6 +398,35 @@ run(struct harvest_run *r, struct str message, struct why *w)
 	return w->err;
 }
 
+/* Everything but the message is known. */
+static enum err
+run_here(struct harvest_run *r, struct str message, struct why *w)
+{
+	r->home = loop_new("home");
+	/* Before any thread starts. */
+	loop_on_signal(r->home, got_signal, r);
+	enum err e = open_data(r, w);
+	if (e == OK)
+		e = take_up(r, w);
+	if (e == OK)
+		e = run(r, message, w);
+	engine_free(&r->engine);
+	harvests_free(&r->harvests);
+	loop_free(&r->home);
+	return e;
+}
+
+enum err
+harvest_run_again(struct cli *c, struct str id, bool stops, struct why *w)
+{
+	struct harvest_run r = { .cli = c, .why = WHY_INIT, .resumed = true,
+	    .stops = stops, .id = id };
+
+	enum err e = cli_begin(c, w);
+	progress_open(&r.progress, cli_given(c, "quiet"));
+	return e == OK ? run_here(&r, STR_NONE, w) : e;
+}
+
 enum err
 harvest_run_run(struct cli *c, struct why *w)
 {
@@ -397,6 +434,7 @@ harvest_run_run(struct cli *c, struct why *w)
 	    .resumed = cli_given(c, "resume") };
 	struct str message = STR_NONE;
 	const char *own = NULL;
+	bool has_daemon = false;
 
 	enum err e = check_words(c, w);
 	if (e == OK && !r.resumed)
@@ -405,19 +443,10 @@ harvest_run_run(struct cli *c, struct why *w)
 		e = cli_begin(c, w);
 	if (e == OK)
 		e = find_place(&r, own, w);
+	if (e == OK)
+		e = daemon_is_there(c, &has_daemon, w);
+	if (e == OK && has_daemon)
+		return harvest_daemon_run(c, message, r.into, w);
 	progress_open(&r.progress, cli_given(c, "quiet"));
-	if (e == OK) {
-		r.home = loop_new("home");
-		/* Before any thread starts. */
-		loop_on_signal(r.home, got_signal, &r);
-		e = open_data(&r, w);
-	}
-	if (e == OK)
-		e = take_up(&r, w);
-	if (e == OK)
-		e = run(&r, message, w);
-	engine_free(&r.engine);
-	harvests_free(&r.harvests);
-	loop_free(&r.home);
-	return e;
+	return e == OK ? run_here(&r, message, w) : e;
 }

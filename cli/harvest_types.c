@@ -4,6 +4,7 @@
 #include "base/json_writer.h"
 #include "cli/verbs.h"
 #include "engine/connector/connectors.h"
+#include "engine/connector/type_json.h"
 
 const struct option_verb harvest_types_verb = {
 	"harvest types", "[TYPE]", 0, 1,
@@ -11,63 +12,6 @@ const struct option_verb harvest_types_verb = {
 	"Exit code: 0; 66 there is no such type.",
 	verbs_json, ARRAY_LEN(verbs_json)
 };
-
-static const char *const value_names[] = {
-	[CONNECTOR_BOOL] = "true|false", [CONNECTOR_INT] = "number",
-	[CONNECTOR_TEXT] = "text", [CONNECTOR_CHOICE] = "word",
-	[CONNECTOR_TEXTS] = "texts", [CONNECTOR_OBJECT] = "JSON object",
-};
-
-/* ---- As JSON -------------------------------------------------------- */
-
-static void
-put_params(const struct connector_param *p, const char *name, struct buf *b)
-{
-	json_array(b, name);
-	for (; p != NULL && p->name != NULL; p++) {
-		json_object(b, NULL);
-		json_str(b, "name", str_of(p->name));
-		json_str(b, "value", str_of(value_names[p->type]));
-		if (p->type == CONNECTOR_CHOICE)
-			json_str(b, "words", str_of(p->words));
-		json_bool(b, "needed", p->needed);
-		json_str(b, "help", str_of(p->help));
-		buf_put_char(b, '}');
-	}
-	buf_put_char(b, ']');
-}
-
-static void
-put_json(const struct connector *c, struct buf *b)
-{
-	json_object(b, NULL);
-	json_str(b, "type", str_of(c->type));
-	json_str(b, "platform", str_of(c->platform));
-	json_str(b, "label", str_of(c->label));
-	json_str(b, "title", str_of(c->title));
-	json_str(b, "help", str_of(c->help));
-	json_bool(b, "stream", c->kind == CONNECTOR_STREAM);
-	json_u64(b, "seeds_min", c->seeds.least);
-	if (c->seeds.most != SIZE_MAX)
-		json_u64(b, "seeds_max", c->seeds.most);
-	if (c->seeds.token != NULL)
-		json_str(b, "token", str_of(c->seeds.token));
-	if (c->seeds.uid != NULL)
-		json_str(b, "uid", str_of(c->seeds.uid));
-	put_params(c->seeds.fields, "fields", b);
-	put_params(c->params, "options", b);
-	json_array(b, "credential");
-	for (const struct connector_key *k = c->credential; k != NULL &&
-	    k->name != NULL; k++) {
-		json_object(b, NULL);
-		json_str(b, "name", str_of(k->name));
-		json_bool(b, "needed", k->needed);
-		json_bool(b, "secret", k->secret);
-		json_str(b, "help", str_of(k->help));
-		buf_put_char(b, '}');
-	}
-	buf_put_text(b, "]}");
-}
 
 /* ---- As text -------------------------------------------------------- */
 
@@ -80,7 +24,7 @@ put_rows(const struct connector_param *p, const char *title, struct buf *b)
 	for (; p->name != NULL; p++)
 		buf_printf(b, "  %-20s %s%s (%s)\n", p->name, p->help,
 		    p->needed ? "; needed" : "", p->type == CONNECTOR_CHOICE ?
-		    p->words : value_names[p->type]);
+		    p->words : connector_value_name(p->type));
 }
 
 static void
@@ -131,7 +75,7 @@ put_one(struct cli *c, struct why *w)
 		return why(w, ERR_ABSENT, "there is no type %.60s; argiope "
 		    "harvest types lists them", type);
 	if (cli_json(c)) {
-		put_json(x, &c->out);
+		connector_type_json(x, &c->out);
 		buf_put_char(&c->out, '\n');
 	} else {
 		put_text(x, &c->out);
@@ -152,7 +96,7 @@ harvest_types_run(struct cli *c, struct why *w)
 	}
 	for (size_t i = 0; (x = connector_at(i)) != NULL; i++) {
 		if (cli_json(c)) {
-			put_json(x, &c->out);
+			connector_type_json(x, &c->out);
 			continue;
 		}
 		buf_printf(&c->out, "%-24s %s%s\n", x->type, x->title,

@@ -215,7 +215,8 @@ put_kept(struct words *x, const char *name, struct why *w)
 static enum err
 put_credentials(struct words *x, struct why *w)
 {
-	const char *path = cli_text(x->cli, "credentials-file", NULL);
+	const char *path = cli_given(x->cli, "credentials-file") ?
+	    cli_text(x->cli, "credentials-file", NULL) : NULL;
 	const char *name = cli_text(x->cli, "credential", NULL);
 	FREED(buf_free) struct buf b = BUF_INIT;
 
@@ -242,12 +243,9 @@ put_credentials(struct words *x, struct why *w)
 /* ---- The message ---------------------------------------------------- */
 
 static enum err
-make_message(struct words *x, struct why *w)
+make_message(struct words *x, const char *type, bool with_credential,
+    struct why *w)
 {
-	struct cli *c = x->cli;
-	const char *type = c->options.operands_n > 0 ?
-	    c->options.operands[0] : NULL;
-
 	if (type == NULL)
 		return why(w, ERR_USAGE, "harvest run wants a TYPE, --message "
 		    "FILE or --resume");
@@ -257,12 +255,30 @@ make_message(struct words *x, struct why *w)
 		    "harvest types lists them", type);
 	json_object(&x->message, NULL);
 	json_str(&x->message, "type", str_of(type));
+	json_object(&x->message, "collection_set");
+	json_str(&x->message, "id", str_of(cli_text(x->cli, "collection-set",
+	    CONNECTOR_COLLECTION_SET)));
+	buf_put_char(&x->message, '}');
 	enum err e = put_seeds(x, w);
 	if (e == OK)
 		e = put_options(x, w);
-	if (e == OK)
+	if (e == OK && with_credential)
 		e = put_credentials(x, w);
 	buf_put_char(&x->message, '}');
+	return e;
+}
+
+enum err
+harvest_words_order(struct cli *c, const char *type, bool with_credential,
+    struct str *message, struct why *w)
+{
+	struct words x = { .cli = c };
+
+	enum err e = make_message(&x, type, with_credential, w);
+	*message = arena_copy(&c->arena, buf_str(&x.message));
+	if (x.message.n > 0)
+		explicit_bzero(x.message.p, x.message.n);
+	buf_free(&x.message);
 	return e;
 }
 
@@ -270,7 +286,7 @@ static enum err
 check_alone(struct cli *c, struct why *w)
 {
 	static const char *const others[] = { "seed", "uid", "stdin", "option",
-	    "api", "credentials-file", "credential" };
+	    "api", "credentials-file", "credential", "collection-set" };
 
 	if (c->options.operands_n > 0)
 		return why(w, ERR_USAGE, "--message has the type, too; leave "
@@ -305,15 +321,9 @@ enum err
 harvest_words_message(struct cli *c, struct str *message, const char **path,
     struct why *w)
 {
-	struct words x = { .cli = c };
-
 	*path = NULL;
 	if (cli_count(c, "message") > 0)
 		return read_message(c, message, path, w);
-	enum err e = make_message(&x, w);
-	*message = arena_copy(&c->arena, buf_str(&x.message));
-	if (x.message.n > 0)
-		explicit_bzero(x.message.p, x.message.n);
-	buf_free(&x.message);
-	return e;
+	return harvest_words_order(c, c->options.operands_n > 0 ?
+	    c->options.operands[0] : NULL, true, message, w);
 }

@@ -8,7 +8,8 @@
 
 #include "cli/cli.h"
 
-#define HARVEST_WORDS(X)                                                     \
+/* What a type harvests, and with which credential. */
+#define HARVEST_ORDER_WORDS(X)                                               \
 	X(SEED, "seed", 's', "TEXT", TEXT, 0, 0,                             \
 	    "an account, a hashtag or what the type harvests; may be given " \
 	    "again.  A JSON object is one seed with fields")                 \
@@ -20,10 +21,15 @@
 	    "an option of the type; may be given again")                     \
 	X(API, "api", 0, "FILE", PATH, 0, 0,                                 \
 	    "the option api of json_api, a JSON object, from a file")        \
+	X(COLLECTION_SET, "collection-set", 0, "ID", TEXT, 0, 0,             \
+	    "whose state in DIR/state.json weibo_timeline goes on with: the " \
+	    "id of SFM's collection set, for a collection of SFM's (local)") \
+	X(CREDENTIAL, "credential", 0, "NAME", TEXT, 0, 0,                   \
+	    "the credential that argiope credential put keeps by that name")
+#define HARVEST_WORDS(X)                                                     \
+	HARVEST_ORDER_WORDS(X)                                               \
 	X(CREDENTIALS, "credentials-file", 0, "FILE", PATH, 0, 0,            \
 	    "the credential, a JSON object in a file that only you may read") \
-	X(CREDENTIAL, "credential", 0, "NAME", TEXT, 0, 0,                   \
-	    "the credential that argiope credential put keeps by that name") \
 	X(MESSAGE, "message", 0, "FILE", PATH, 0, 0,                         \
 	    "take the start message in FILE as it is, in place of TYPE, "    \
 	    "seeds, options and credential; - is standard input")
@@ -34,5 +40,8 @@
  */
 MUST_USE enum err harvest_words_message(struct cli *, struct str *message,
     const char **path, struct why *);
+/* The same of HARVEST_ORDER_WORDS, with the credential or without it. */
+MUST_USE enum err harvest_words_order(struct cli *, const char *type,
+    bool with_credential, struct str *message, struct why *);
 
 #endif

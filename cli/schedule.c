@@ -1,16 +1,19 @@
 /*
- * argiope schedule list|put|delete -- crawls that repeat.
+ * argiope schedule list|put|delete -- crawls and harvests that repeat.
  *
  * They are the store's; a daemon that runs sees what changed in about a second,
- * and starts their crawls.
+ * and begins their runs.
  */
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "cli/format.h"
+#include "cli/harvest_words.h"
 #include "cli/plan.h"
 #include "cli/stores.h"
 #include "cli/verbs.h"
 #include "engine/control/control.h"
+#include "engine/harvest/harvest_service.h"
+#include "os/tree.h"
 
 static const struct option_row put_rows[] = {
 	OPTION_ROW(SEEDS, "seeds", 0, "FILE", PATH, 0, 0,
@@ -36,6 +39,12 @@ static const struct option_row put_rows[] = {
 	OPTION_ROW(CRAWL_NAME, "crawl-name", 0, "TEXT", TEXT, 0, 0,
 	    "what its crawls are called; {COUNT}, {DATE} and {TIME} stand for "
 	    "the run's (\"NAME #{COUNT}\")")
+	OPTION_ROW(HARVEST, "harvest", 0, "TYPE", TEXT, 0, 0,
+	    "harvest in place of crawling: a type of argiope harvest types; "
+	    "the next seven options belong to it")
+	HARVEST_ORDER_WORDS(OPTION_ROW)
+	OPTION_ROW(INTO, "into", 'i', "DIR", PATH, 0, 0,
+	    "where a harvest's WARC files and state.json go")
 	OPTION_ROW(ID, "id", 0, "N", NUMBER, 1, INT32_MAX,
 	    "replace the schedule of that number")
 	OPTION_COMMON(OPTION_ROW)
@@ -48,12 +57,19 @@ const struct option_verb schedule_list_verb = {
 };
 const struct option_verb schedule_put_verb = {
 	"schedule put", "NAME [URL...]", 1, OPERANDS_ANY,
-	"Have a daemon crawl some seeds again and again; print its number",
+	"Have a daemon crawl or harvest again and again; print its number",
 	"Runs that were missed while no daemon ran are one run at its next "
 	"start.  Seeds cannot be private addresses, unless the daemon has "
 	"fetch.allow_private.\n"
 	"Example: argiope schedule put news http://www.example.org/ --every 6 "
 	"--unit hours --tag news\n"
+	"With --harvest the daemon harvests as argiope harvest run does, into "
+	"the same directory each time; --option incremental=true has it ask "
+	"for what is new.  A run that is due while the last one is not over "
+	"is skipped; schedule list counts those.\n"
+	"Example: argiope schedule put posts --harvest mastodon_account --seed "
+	"Gargron --credential mastodon --option incremental=true --into posts "
+	"--every 6 --unit hours\n"
 	"Exit code: 0; 64 the command line is wrong; 65 a seed, a policy or a "
 	"name is none; 66 there is no such policy or schedule; 75 there are "
 	"1,000 already.",
@@ -95,6 +111,74 @@ read_seeds(struct cli *c, struct schedule *s, struct why *w)
 	buf_put_char(&b, ']');
 	s->seeds = arena_copy(&c->arena, buf_str(&b));
 	return e;
+}
+
+/* ---- A harvest --------------------------------------------------------- */
+
+/* Words that say what is crawled, and those that say what is harvested. */
+static enum err
+check_words(struct cli *c, bool harvests, struct why *w)
+{
+	static const char *const crawl[] = { "seeds", "policy", "policy-file",
+	    "rate-limit", "tag", "crawl-name", "after-previous" };
+	static const char *const harvest[] = { "seed", "uid", "stdin",
+	    "option", "api", "credential", "collection-set", "into" };
+	const char *const *others = harvests ? crawl : harvest;
+	size_t n = harvests ? ARRAY_LEN(crawl) : ARRAY_LEN(harvest);
+
+	for (size_t i = 0; i < n; i++)
+		if (cli_given(c, others[i]))
+			return why(w, ERR_USAGE, harvests ? "--%s is for "
+			    "crawls; leave it or --harvest away" :
+			    "--%s is for harvests, which --harvest TYPE begins",
+			    others[i]);
+	if (harvests && c->options.operands_n > 1)
+		return why(w, ERR_USAGE, "--harvest takes its seeds by --seed; "
+		    "leave %.60s away", c->options.operands[1]);
+	return harvests && !cli_given(c, "into") ? why(w, ERR_USAGE,
+	    "--harvest wants --into DIR") : OK;
+}
+
+/* Made, and absolute. */
+static enum err
+find_into(struct cli *c, struct str *into, struct why *w)
+{
+	const char *text = cli_text(c, "into", NULL);
+
+	enum err e = tree_make_dir(text, w);
+	if (e != OK)
+		return e;
+	char *real = realpath(text, NULL);
+	if (real == NULL)
+		return why(w, ERR_ABSENT, "%s is not there", text);
+	*into = arena_copy(&c->arena, str_of(real));
+	free(real);
+	return OK;
+}
+
+/* With its credential the order is judged now, and not by the first run. */
+static enum err
+read_harvest(struct cli *c, struct schedule *s, struct why *w)
+{
+	const char *type = cli_text(c, "harvest", NULL);
+	struct harvest_plan plan = {
+	    .credential = str_of(cli_text(c, "credential", "")) };
+	FREED(buf_free) struct buf b = BUF_INIT;
+	struct str whole;
+
+	enum err e = harvest_words_order(c, type, true, &whole, w);
+	if (e == OK)
+		e = harvest_check(whole, true, w);
+	if (e == OK)
+		e = harvest_words_order(c, type, false, &plan.message, w);
+	if (e == OK)
+		e = find_into(c, &plan.path, w);
+	if (e != OK)
+		return e;
+	harvest_plan_put(&plan, &b);
+	s->harvest = arena_copy(&c->arena, buf_str(&b));
+	s->harvest_type = str_of(type);
+	return OK;
 }
 
 static enum err
@@ -141,8 +225,11 @@ read_schedule(struct cli *c, struct schedule *s, struct why *w)
 		    SCHEDULE_AFTER : SCHEDULE_REGULAR,
 		.name_template = str_of(cli_text(c, "crawl-name", "")),
 	};
-	enum err e = read_seeds(c, s, w);
+	bool harvests = cli_given(c, "harvest");
+	enum err e = check_words(c, harvests, w);
 	if (e == OK)
+		e = harvests ? read_harvest(c, s, w) : read_seeds(c, s, w);
+	if (e == OK && !harvests)
 		e = read_policy(c, s, w);
 	return e == OK ? read_start(c, s, w) : e;
 }
@@ -184,12 +271,13 @@ schedule_put_run(struct cli *c, struct why *w)
 		e = stores_open(c, &st, w);
 	if (e == OK)
 		e = engine_put_schedule(st, &s, &c->arena, &kept, w);
-	if (e == OK)
+	if (e == OK && s.harvest_type.n == 0)
 		e = say_in_force(c, st, &kept, &in_force, w);
 	if (e != OK)
 		return e;
 	printf("%llu\n", (unsigned long long)kept.id);
-	fprintf(stderr, CLI_PROGRAM ": in force: %s\n", in_force);
+	if (s.harvest_type.n == 0)
+		fprintf(stderr, CLI_PROGRAM ": in force: %s\n", in_force);
 	return OK;
 }
 
@@ -218,6 +306,12 @@ put_text(const void *rows, size_t n, struct buf *b)
 		    (unsigned long long)s->id, next(s, iso),
 		    (unsigned long long)s->runs, often);
 		format_safe(b, s->name, STORE_NAME_BYTES_MAX);
+		if (s->harvest_type.n > 0)
+			buf_printf(b, "  harvest %.*s", STR_FMT(
+			    s->harvest_type));
+		if (s->skips > 0)
+			buf_printf(b, "  skipped: %llu",
+			    (unsigned long long)s->skips);
 		buf_put_char(b, '\n');
 	}
 }
@@ -238,6 +332,10 @@ row_json(const void *row, struct buf *b)
 	stores_put_date(b, "start_at", s->start_at);
 	stores_put_date(b, "next_at", s->next_at);
 	json_u64(b, "runs", s->runs);
+	if (s->harvest_type.n > 0) {
+		json_str(b, "harvest", s->harvest_type);
+		json_u64(b, "skips", s->skips);
+	}
 	if (s->last_crawl == SCHEDULE_NO_CRAWL || s->is_elsewhere)
 		json_null(b, "last_crawl");
 	else

@@ -51,6 +51,9 @@
 	X(harvest_run)                                                       \
 	X(harvest_list)                                                      \
 	X(harvest_show)                                                      \
+	X(harvest_stop)                                                      \
+	X(harvest_pause)                                                     \
+	X(harvest_resume)                                                    \
 	X(credential_put)                                                    \
 	X(credential_list)                                                   \
 	X(credential_delete)                                                 \

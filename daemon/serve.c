@@ -24,6 +24,7 @@
 #include "engine/catalog/crawl_registry.h"
 #include "engine/control/control.h"
 #include "engine/exporting/exporting.h"
+#include "engine/harvest/harvest_service.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/system.h"
@@ -478,6 +479,14 @@ port_drained(void *arg)
 }
 
 static void
+harvests_drained(void *arg)
+{
+	struct daemon *s = arg;
+
+	drain_gate_leave(&s->asked);
+}
+
+static void
 drain(struct daemon *s)
 {
 	doors_stop(&s->doors);
@@ -494,6 +503,8 @@ drain(struct daemon *s)
 		drain_gate_enter(&s->asked);
 		exporting_stop(s->doors.exporting, exports_stopped, s);
 	}
+	drain_gate_enter(&s->asked);
+	harvest_service_drain(s->doors.harvests, harvests_drained, s);
 	drain_gate_close(&s->asked, all_drained, s);
 }
 
@@ -534,6 +545,19 @@ open_exporting(struct daemon *s)
 	s->doors.exporting = exporting_open(&o);
 }
 
+/* Without their key there are none; everything else is served. */
+static void
+open_harvests(struct daemon *s)
+{
+	struct harvest_service_options o = { .engine = s->engine,
+	    .home = s->home, .conf = &s->cli->conf,
+	    .data_dir = s->cli->data_dir };
+	struct why w = WHY_INIT;
+
+	if (harvest_service_open(&o, &s->doors.harvests, &w) != OK)
+		log_error("harvest.closed", "why=%s", log_why(&w));
+}
+
 /* The data was read: what needs the ledger's loop waits until it runs. */
 static void
 data_read(void *arg)
@@ -542,6 +566,7 @@ data_read(void *arg)
 
 	crawl_metrics_start(&s->metrics, engine_registry(s->engine));
 	open_exporting(s);
+	open_harvests(s);
 	doors_data_read(&s->doors, s->engine);
 	if (s->web != NULL)
 		web_ready(s->web);
@@ -568,6 +593,7 @@ engine_opened(void *arg)
 	if (s->hangup)
 		serve_reload(&s->reload);
 	doors_ready(&s->doors, s->engine);
+	harvest_service_ready(s->doors.harvests);
 	look(&s->look_timer);
 	log_info("serve.ready", "pid=%lld", (long long)system_pid());
 	if (s->stopping)
@@ -658,6 +684,7 @@ serve_run(struct cli *c, struct why *w)
 	engine_free(&s.engine);
 	/* Jobs of the store, which ends with the engine, work on it. */
 	exporting_free(&s.doors.exporting);
+	harvest_service_free(&s.doors.harvests);
 	serve_reload_free(&s.reload);
 	loop_free(&s.home);
 	if (e == OK)

@@ -22,6 +22,7 @@
 
 struct engine;
 struct exporting;
+struct harvest_service;
 struct script_host;
 
 /* A door as lists show it; the texts are valid until the next call. */
@@ -43,6 +44,8 @@ struct door_host {
 	struct token_set *tokens;
 	struct script_host *scripts; /* NULL: no door wants it */
 	struct exporting *exporting; /* NULL until data_read */
+	/* From data_read on; NULL: its key could not be read. */
+	struct harvest_service *harvests;
 	struct web *web;             /* the HTTP port; NULL: not open */
 	const char *web_address;     /* "" while it is not open */
 	bool stopping;

@@ -15,6 +15,7 @@ static const struct web_route routes[] = {
 	PAGE("/crawls/*"), PAGE("/crawls/*/pages/*"),
 	PAGE("/browse/items"), PAGE("/browse/items/*"), PAGE("/browse/tasks"),
 	PAGE("/browse/failures"), PAGE("/browse/worklist"), PAGE("/browse/try"),
+	PAGE("/browse/harvests"), PAGE("/browse/harvests/*"),
 	{ "GET", "/console/", WEB_PREFIX, console_get_file, NULL,
 	    "the console's files", WEB_TO_ALL, TOKEN_DOOR_CONSOLE,
 	    TOKEN_READ, .early = true },

@@ -19,6 +19,7 @@
 	X(door, "js", SCRIPT) X(early, "js", SCRIPT)                         \
 	X(failures, "js", SCRIPT)                                            \
 	X(format, "js", SCRIPT) X(icons, "js", SCRIPT)                       \
+	X(harvest, "js", SCRIPT) X(harvests, "js", SCRIPT)                   \
 	X(item, "js", SCRIPT) X(item_forms, "js", SCRIPT)                    \
 	X(items, "js", SCRIPT)                                               \
 	X(launch, "js", SCRIPT) X(list, "js", SCRIPT)                        \

@@ -142,51 +142,61 @@ open_door(const struct door_host *host, void **door, struct why *w)
 	return OK;
 }
 
-/* What an earlier process has left.  One that cannot go on is said. */
 static void
-take_up(struct harvest_door *d, struct store *st)
+on_changed(struct harvest_watch *w, struct str id)
 {
+	follower_changed(CONTAINER(w, struct harvest_door, watch), id);
+}
+
+static void
+on_resumed(struct harvest_watch *w, struct str id)
+{
+	follower_resumed(CONTAINER(w, struct harvest_door, watch), id);
+}
+
+static void
+on_ended(struct harvest_watch *w, const struct harvest_view *v)
+{
+	follower_ended(CONTAINER(w, struct harvest_door, watch), v);
+}
+
+/* Those whose last status was not put yet; they may be over. */
+static void
+read_orders(struct harvest_door *d)
+{
+	struct store_watch pause = { .look = NULL };
 	struct why w = WHY_INIT;
 
-	if (store_order_open(st, &d->arena, &d->unfinished, &d->unfinished_n,
-	    &w) != OK)
+	/* In this turn no job of the store runs, and it is ours. */
+	store_async_watch(d->store, &pause);
+	store_async_unwatch(d->store, &pause);
+	if (store_order_open(store_async_store(d->store), &d->arena,
+	    &d->unfinished, &d->unfinished_n, &w) != OK)
 		log_error("harvest.store", "why=%s", log_why(&w));
-	for (size_t i = 0; i < d->unfinished_n; i++) {
-		struct str id = d->unfinished[i];
-		w = WHY_INIT;
-		enum err e = harvest_continue(d->harvests, id, &w);
-		/* One that is over has its last status yet to be put. */
-		if (e != OK && e != ERR_STATE)
-			log_error("harvest.refused", "harvest=%s why=%s",
-			    log_quoted(id), log_why(&w));
-	}
 }
 
 static void
 data_read(void *door, struct engine *e)
 {
 	struct harvest_door *d = door;
-	struct harvests_options o = { .engine = e, .home = d->host->home,
-		.conf = d->host->conf, .data_dir = d->host->data_dir,
-		.tries_max = d->tries_max,
-		.ended = follower_ended, .changed = follower_changed,
-		.resumed = follower_resumed, .admit = admit, .claim = claim,
-		.root_of = root_of, .keeps_urls = d->web_messages,
-		.staged_bytes_max = d->staged_bytes_max, .arg = d };
-	struct store_watch pause = { .look = NULL };
-	struct why w = WHY_INIT;
+	struct harvest_service *s = d->host->harvests;
+	struct harvest_broker b = { .admit = admit, .claim = claim,
+		.arg = d };
 
-	if (harvests_open(&o, &d->harvests, &w) != OK) {
-		log_error("harvest.closed", "why=%s", log_why(&w));
-		snprintf(d->fault, sizeof(d->fault), "%.150s", w.text);
+	if (s == NULL) {
+		snprintf(d->fault, sizeof(d->fault), "no harvests: the log "
+		    "says why");
 		return;
 	}
+	harvest_service_use_broker(s, &b);
+	d->watch.changed = on_changed;
+	d->watch.resumed = on_resumed;
+	d->watch.ended = on_ended;
+	harvest_service_watch(s, &d->watch);
+	d->harvests = harvest_service_list(s);
 	d->engine = e;
 	d->store = engine_store_async(e);
-	/* In this turn no job of the store runs, and it is ours. */
-	store_async_watch(d->store, &pause);
-	store_async_unwatch(d->store, &pause);
-	take_up(d, store_async_store(d->store));
+	read_orders(d);
 }
 
 /* Files are looked up, and exports know harvest.roots, without a broker. */
@@ -194,9 +204,15 @@ static void
 open_data(void *door, struct engine *e)
 {
 	struct harvest_door *d = door;
+	const struct harvest_limits limits = { .tries_max = d->tries_max,
+		.staged_bytes_max = d->staged_bytes_max,
+		.keeps_urls = d->has_broker && d->web_messages,
+		.root_of = root_of, .arg = d };
 
 	d->store = engine_store_async(e);
 	export_follower_open(d);
+	if (d->host->harvests != NULL)
+		harvest_service_limit(d->host->harvests, &limits);
 	if (d->has_broker)
 		data_read(d, e);
 }
@@ -212,9 +228,8 @@ go_on(struct harvest_door *d, struct str id)
 		slot = intake_slot_of(d, v.type);
 	if (slot != NULL)
 		intake_use_slot(d, slot);
+	/* The service has it go on. */
 	follower_add(d, id, slot);
-	if (is_in_memory)
-		harvest_resume(d->harvests, id);
 }
 
 static void
@@ -332,7 +347,8 @@ free_door(void **door)
 	export_follower_free_all(d);
 	web_close(&d->api);
 	outbox_sender_free_all(d);
-	harvests_free(&d->harvests);
+	if (d->harvests != NULL)
+		harvest_service_unwatch(&d->watch);
 	arena_free(&d->arena);
 	mem_free(&d);
 }

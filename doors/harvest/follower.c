@@ -375,8 +375,6 @@ free_follow(struct follow *f)
 	list_take(&f->node);
 	if (f->slot != NULL)
 		give_slot_back(f);
-	if (f->is_in_memory && f->ended)
-		harvest_forget(d->harvests, f->id);
 	arena_free(&f->arena);
 	arena_free(&f->texts);
 	mem_free(&f);
@@ -516,9 +514,9 @@ follower_repeat(struct harvest_door *d, struct str id)
 
 /* Files go at once; the status that follows them has its turn. */
 void
-follower_changed(void *door, struct str id)
+follower_changed(struct harvest_door *d, struct str id)
 {
-	struct follow *f = find_follow(door, id);
+	struct follow *f = find_follow(d, id);
 
 	if (f == NULL)
 		return;
@@ -527,9 +525,8 @@ follower_changed(void *door, struct str id)
 }
 
 void
-follower_ended(void *door, const struct harvest_view *v)
+follower_ended(struct harvest_door *d, const struct harvest_view *v)
 {
-	struct harvest_door *d = door;
 	struct follow *f = find_follow(d, v->id);
 
 	if (f == NULL)
@@ -544,9 +541,8 @@ follower_ended(void *door, const struct harvest_view *v)
 
 /* It may be one more than the queue's slots. */
 void
-follower_resumed(void *door, struct str id)
+follower_resumed(struct harvest_door *d, struct str id)
 {
-	struct harvest_door *d = door;
 	struct follow *f = find_follow(d, id);
 	struct harvest_view v;
 

@@ -17,7 +17,7 @@
 #include "doors/harvest/queue_table.h"
 #include "doors/harvest/roots.h"
 #include "engine/exporting/exporting.h"
-#include "engine/harvest/harvest.h"
+#include "engine/harvest/harvest_service.h"
 #include "engine/store/store_async.h"
 #include "engine/store/store_outbox.h"
 #include "os/broker.h"
@@ -70,7 +70,8 @@ struct harvest_door {
 	struct str *unfinished;      /* ids; of an earlier process */
 	size_t unfinished_n;
 
-	struct harvests *harvests;   /* NULL: not open yet */
+	struct harvests *harvests;   /* the service's; NULL: none yet */
+	struct harvest_watch watch;
 	struct store_async *store;
 	struct broker *broker;       /* NULL: not open */
 	bool stopping;               /* nothing is consumed any more */
@@ -146,10 +147,10 @@ void follower_add(struct harvest_door *, struct str id, struct served *slot);
  * status.  One that nobody follows any more is over; its final status is put.
  */
 void follower_repeat(struct harvest_door *, struct str id);
-/* options of harvests_open(). */
-void follower_changed(void *door, struct str id);
-void follower_ended(void *door, const struct harvest_view *);
-void follower_resumed(void *door, struct str id);
+/* Of all harvests; others than the broker's are left alone. */
+void follower_changed(struct harvest_door *, struct str id);
+void follower_ended(struct harvest_door *, const struct harvest_view *);
+void follower_resumed(struct harvest_door *, struct str id);
 /* Each ends, paused, and follower_ended() comes. */
 void follower_pause_all(struct harvest_door *);
 /* The same until there is room in the outbox; again is no error. */

@@ -107,6 +107,17 @@ intake_slot_of(struct harvest_door *d, struct str type)
 	return NULL;
 }
 
+struct served *
+intake_slot_of(struct harvest_door *d, struct str type)
+{
+	const struct queue_row *row = queue_table_find(type);
+
+	for (size_t i = 0; row != NULL && i < d->queues_n; i++)
+		if (d->queues[i].row == row)
+			return &d->queues[i];
+	return NULL;
+}
+
 void
 intake_use_slot(struct harvest_door *d, struct served *s)
 {
@@ -427,8 +438,8 @@ begin(struct intake *x)
 {
 	x->request = (struct harvest_request){ .id = x->input.id,
 	    .message = x->input.text, .path = x->finished.path,
-	    .done = begin_done, .arg = x };
-	harvest_begin(x->door->harvests, &x->request);
+	    .origin = HARVEST_OF_BROKER, .done = begin_done, .arg = x };
+	harvest_service_begin(x->door->host->harvests, &x->request, STR_NONE);
 }
 
 /* A harvest of that id is known. */

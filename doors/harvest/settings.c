@@ -318,15 +318,15 @@ settings_read(struct harvest_door *d, struct why *w)
 	d->streams.max = (unsigned)conf_int(c, id_of(SET_STREAMS_MAX));
 	pace_init(&d->pace, conf_int(c, id_of(SET_STATUS_MS_MIN)));
 	enum err e = read_roots(d, w);
+	if (e == OK)
+		e = read_umask(d, &mode, w);
+	d->umask = mode;
 	if (e != OK || !settings_want_broker(c))
 		return e;
 	e = read_queues(d, w);
 	if (e == OK)
-		e = read_umask(d, &mode, w);
-	if (e == OK)
 		e = read_broker(d, w);
 	if (e == OK)
 		system_set_umask(mode);
-	d->umask = mode;
 	return e;
 }

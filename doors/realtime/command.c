@@ -21,10 +21,13 @@ code_text(enum code c)
 
 const struct command_row command_rows[] = {
 #define ROW(id, handler, name, right, must, may, help) \
-	{ name, TOKEN_##right, must, (must) | (may), help },
+	{ name, RIGHT_##right, must, (must) | (may), help },
 	REALTIME_COMMANDS(ROW)
 #undef ROW
 };
+
+static const char *const right_texts[] = { "read", "write", "harvest:read",
+	"harvest:write" };
 
 /* Aliases of commands. */
 static const struct {
@@ -401,7 +404,7 @@ find_verb(struct command *c, struct str name)
 }
 
 static bool
-read_envelope(struct command *c, struct str message, bool may_write)
+read_envelope(struct command *c, struct str message, unsigned rights)
 {
 	yyjson_val *root = yyjson_doc_get_root(c->doc);
 
@@ -427,9 +430,14 @@ read_envelope(struct command *c, struct str message, bool may_write)
 		    "The message has no \"command_id\".");
 	if (!find_verb(c, json_text(name)))
 		return false;
-	if (!may_write && command_rows[c->verb].right == TOKEN_WRITE)
+	enum right right = command_rows[c->verb].right;
+	if (right == RIGHT_WRITE && (rights & RIGHT_BIT(right)) == 0)
 		return command_refuse(c, CODE_FORBIDDEN,
 		    "The token may not do that: it is for reading only.");
+	if (right > RIGHT_WRITE && (rights & RIGHT_BIT(right)) == 0)
+		return command_refuse(c, CODE_FORBIDDEN,
+		    "The token may not do that: it has no scope %s.",
+		    right_texts[right]);
 	if (args != NULL && !yyjson_is_null(args) && !yyjson_is_obj(args))
 		return command_refuse(c, CODE_BAD_ARGS,
 		    "args: an object is expected.");
@@ -437,9 +445,10 @@ read_envelope(struct command *c, struct str message, bool may_write)
 }
 
 void
-command_read(struct str message, bool may_write, struct command *c)
+command_read(struct str message, unsigned rights, struct command *c)
 {
-	*c = (struct command){ .verb = VERB_COUNT, .id = BUF_INIT };
+	*c = (struct command){ .verb = VERB_COUNT, .id = BUF_INIT,
+	    .rights = rights };
 
 	buf_put_str(&c->id, STR("null"));
 	/* The memory of yyjson's reader grows with length, not depth. */
@@ -448,7 +457,7 @@ command_read(struct str message, bool may_write, struct command *c)
 		(void)command_refuse(c, CODE_BAD_JSON,
 		    "The message is not JSON.");
 	else
-		(void)read_envelope(c, message, may_write);
+		(void)read_envelope(c, message, rights);
 }
 
 void
@@ -468,7 +477,7 @@ help_of(const struct command_row *row, struct buf *out)
 	json_object(out, NULL);
 	json_str(out, "command", str_of(row->name));
 	json_str(out, "help", str_of(row->help));
-	json_str(out, "right", str_of(token_access_text(row->right)));
+	json_str(out, "right", str_of(right_texts[row->right]));
 	json_object(out, "args");
 	for (size_t i = 0; i < ARG_COUNT; i++) {
 		if ((row->may >> i & 1) == 0)

@@ -33,7 +33,8 @@
 	X(UNKNOWN_POLICY, "unknown_policy") X(BAD_POLICY, "bad_policy")       \
 	X(BAD_TOKEN, "bad_token") X(BAD_STATE, "bad_state")                   \
 	X(LIMIT, "limit") X(STORAGE, "storage") X(INTERNAL, "internal")       \
-	X(FORBIDDEN, "forbidden") X(UNKNOWN_EXPORT, "unknown_export")
+	X(FORBIDDEN, "forbidden") X(UNKNOWN_EXPORT, "unknown_export")         \
+	X(UNKNOWN_HARVEST, "unknown_harvest")
 enum code {
 #define CODE_ENUM(id, text) CODE_##id,
 	REALTIME_CODES(CODE_ENUM)
@@ -107,7 +108,22 @@ const char *code_text(enum code);   /* "bad_json" */
 	X(START_AT, "start_at", NUMBER, start_at, "Unix seconds")            \
 	X(EXPORT_ID, "id", TEXT, export_id, "an export's id")                \
 	X(EXPORT_ORDER, "order", VALUE, export_order,                        \
-	    "an object: type, format, and collection, seeds or harvests")
+	    "an object: type, format, and collection, seeds or harvests")\
+	X(ID, "id", TEXT, id_arg, "a harvest's id")                          \
+	X(HARVEST_TYPE, "type", TEXT, type,                                  \
+	    "a type of harvests, as harvest.types has it")                   \
+	X(HARVEST_SEEDS, "seeds", VALUE, order_seeds,                        \
+	    "[text] or [{token, uid, id}]; what they are says the type")     \
+	X(OPTIONS, "options", VALUE, options, "an object: the type's options") \
+	X(CREDENTIAL, "credential", TEXT, credential,                        \
+	    "the name of a credential, as credential.list has it")           \
+	X(COLLECTION_SET, "collection_set", VALUE, collection_set,           \
+	    "{id}: where incremental harvests of a user's feed go on")       \
+	X(MESSAGE, "message", VALUE, message,                                \
+	    "a start message of SFM, in place of type, seeds and options")   \
+	X(PATH, "path", TEXT, path, "the directory for its files")           \
+	X(HARVEST, "harvest", VALUE, harvest,                                \
+	    "an object, in place of seeds: harvest.start's arguments")
 enum arg {
 #define ARG_ENUM(id, name, type, member, help) ARG_##id,
 	REALTIME_ARGS(ARG_ENUM)
@@ -122,6 +138,15 @@ enum arg {
 #define OF4(a, b, c, d) (OF3(a, b, c) | OF1(d))
 #define OF5(a, b, c, d, e) (OF4(a, b, c, d) | OF1(e))
 #define OF7(a, b, c, d, e, f, g) (OF5(a, b, c, d, e) | OF2(f, g))
+
+/*
+ * What the token of a command must allow: reading or writing of the door
+ * realtime or of harvest.  Whoever is let in may read.
+ */
+enum right { RIGHT_READ, RIGHT_WRITE, RIGHT_HARVEST_READ,
+	RIGHT_HARVEST_WRITE, RIGHT_COUNT };
+#define RIGHT_BIT(right) (1u << (right))
+#define RIGHTS_ALL (RIGHT_BIT(RIGHT_COUNT) - 1)
 
 /*      id  handler  name  right  required  optional  help */
 #define REALTIME_COMMANDS(X)                                                 \
@@ -153,9 +178,9 @@ enum arg {
 	X(POLICY_DELETE, store, "policy.delete", WRITE, OF1(NAME), 0,        \
 	    "forget a policy")                                               \
 	X(POLICY_LIST, store, "policy.list", READ, 0, 0, "names of policies") \
-	X(SCHEDULE_PUT, store, "schedule.put", WRITE, OF4(NAME, SEEDS, EVERY, \
-	    UNIT), OF5(SCHEDULE_ID, POLICY, TAGS, TIMING, NAME_TEMPLATE) |   \
-	    OF1(START_AT), "crawl again and again")                          \
+	X(SCHEDULE_PUT, store, "schedule.put", WRITE, OF3(NAME, EVERY, UNIT), \
+	    OF5(SCHEDULE_ID, POLICY, TAGS, TIMING, NAME_TEMPLATE) |          \
+	    OF3(START_AT, SEEDS, HARVEST), "crawl or harvest again and again") \
 	X(SCHEDULE_DELETE, store, "schedule.delete", WRITE, OF1(SCHEDULE_ID), \
 	    0, "forget a schedule")                                          \
 	X(SCHEDULE_LIST, store, "schedule.list", READ, 0, 0, "all schedules") \
@@ -199,7 +224,24 @@ enum arg {
 	X(EXPORT_GET, export_get, "export.get", READ, OF1(EXPORT_ID), 0,     \
 	    "one export, with what came of it")                              \
 	X(EXPORT_CANCEL, export_cancel, "export.cancel", READ,               \
-	    OF1(EXPORT_ID), 0, "end one that is not over")
+	    OF1(EXPORT_ID), 0, "end one that is not over")        \
+	X(HARVEST_TYPES, harvest_types, "harvest.types", HARVEST_READ, 0,    \
+	    OF1(HARVEST_TYPE), "what can be harvested, and what it takes")   \
+	X(HARVEST_START, harvest_start, "harvest.start", HARVEST_WRITE,      \
+	    OF1(PATH), OF5(HARVEST_TYPE, HARVEST_SEEDS, OPTIONS, CREDENTIAL, \
+	    COLLECTION_SET) | OF1(MESSAGE), "begin a harvest")               \
+	X(HARVEST_LIST, harvest_list, "harvest.list", HARVEST_READ, 0,       \
+	    OF3(STATUS, START, SIZE), "harvests, the newest first")          \
+	X(HARVEST_GET, harvest_get, "harvest.get", HARVEST_READ, OF1(ID),    \
+	    OF1(START), "one harvest, with its WARC files from `start` on")  \
+	X(HARVEST_STOP, harvest_order, "harvest.stop", HARVEST_WRITE,        \
+	    OF1(ID), 0, "end it, as a success with what it has")             \
+	X(HARVEST_PAUSE, harvest_order, "harvest.pause", HARVEST_WRITE,      \
+	    OF1(ID), 0, "ask for nothing more")                              \
+	X(HARVEST_RESUME, harvest_order, "harvest.resume", HARVEST_WRITE,    \
+	    OF1(ID), 0, "go on with one that has paused")                    \
+	X(CREDENTIAL_LIST, credential_list, "credential.list", HARVEST_READ, \
+	    0, 0, "names of credentials")
 enum verb {
 #define VERB_ENUM(id, ...) VERB_##id,
 	REALTIME_COMMANDS(VERB_ENUM)
@@ -209,7 +251,7 @@ enum verb {
 
 struct command_row {
 	const char *name;
-	enum token_access right;
+	enum right right;
 	uint64_t must, may;          /* ARG_BIT()s */
 	const char *help;
 };
@@ -228,14 +270,16 @@ struct command {
 	bool closed_event, body, preview, partial, duplicates, failures;
 	struct str tag, kind, name, headers, status, pattern, reason, text_arg,
 	    type, host, order, digest, links_to, url, unit, timing,
-	    name_template, export_id;
+	    name_template, export_id, id_arg, credential, path;
 	struct command_texts {
 		struct str *p;
 		size_t n;
 	} tags, urls;
 	struct launch_seed *seeds;
 	size_t seeds_n;
-	yyjson_val *policy, *sync_token, *sync_tokens, *export_order;
+	yyjson_val *policy, *sync_token, *sync_tokens, *export_order, *order_seeds, *options,
+	    *collection_set, *message, *harvest;
+	unsigned rights;             /* of the sender */
 	struct arena arena;
 	yyjson_doc *doc;
 };
@@ -246,11 +290,10 @@ command_has(const struct command *c, uint64_t bits)
 }
 
 /*
- * Always fills `c`, which the caller frees by command_free().  `may_write`: the
- * sender has the right to write; without it, commands that write are
- * CODE_FORBIDDEN.
+ * Always fills `c`, which the caller frees by command_free().  `rights`:
+ * RIGHT_BIT()s of the sender; without the command's it is CODE_FORBIDDEN.
  */
-void command_read(struct str message, bool may_write, struct command *c);
+void command_read(struct str message, unsigned rights, struct command *c);
 void command_free(struct command *);
 /* Record what is wrong, unless a fault is recorded already.  Returns false. */
 bool command_refuse(struct command *, enum code, const char *fmt, ...)

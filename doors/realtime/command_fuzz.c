@@ -27,7 +27,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct str message = { (const char *)data, n };
 	struct command c;
 
-	command_read(message, n % 2 == 0, &c);
+	command_read(message, n % 2 == 0 ? RIGHTS_ALL : 0, &c);
 	if (c.code == CODE_OK)
 		check_arguments(&c);
 	else

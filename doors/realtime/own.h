@@ -24,6 +24,7 @@
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/crawl_registry.h"
 #include "engine/control/control.h"
+#include "engine/harvest/harvest_service.h"
 #include "engine/rebuild/snapshot.h"
 #include "engine/stream/stream.h"
 #include "os/pool.h"
@@ -241,6 +242,11 @@ void *task_ask(struct task *, size_t);
  */
 bool task_back(struct task *, const struct why *, struct arena *,
     enum code absent);
+/*
+ * The harvest of a schedule, from the argument `harvest`: its type, and what
+ * the store keeps.  Memory: the task's.  False: the task has failed.
+ */
+bool task_harvest(struct task *, struct str *type, struct str *json);
 /* The row of crawl_id; NULL: the task has failed. */
 struct crawl_row *task_row(struct task *);
 struct crawl_row *realtime_row(struct realtime *, uint64_t crawl);

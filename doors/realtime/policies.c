@@ -87,6 +87,10 @@ put_schedule(struct buf *b, const struct schedule *s)
 	json_time(b, "start_at", s->start_at);
 	json_time(b, "next_at", s->next_at);
 	json_u64(b, "runs", s->runs);
+	if (s->harvest_type.n > 0) {
+		json_str(b, "harvest", s->harvest_type);
+		json_u64(b, "skips", s->skips);
+	}
 	if (s->last_crawl == SCHEDULE_NO_CRAWL || s->is_elsewhere)
 		json_null(b, "last_crawl");
 	else
@@ -156,11 +160,18 @@ read_schedule(struct task *t, struct store_request *a)
 	    .tags = c->tags.p, .tags_n = c->tags.n,
 	    .name_template = c->name_template,
 	    .last_crawl = SCHEDULE_NO_CRAWL };
+	bool harvests = command_has(c, ARG_BIT(HARVEST));
+	if (harvests == command_has(c, ARG_BIT(SEEDS)))
+		return task_fail(t, CODE_BAD_ARGS, harvests ?
+		    "harvest: there are seeds too; give one of them." :
+		    "seeds: it is missing.");
+	if (harvests && !task_harvest(t, &s->harvest_type, &s->harvest))
+		return false;
 	if (!read_times(t, s) || !task_policy(t, &s->policy, &s->policy_json))
 		return false;
 	if (s->policy.n == 0 && s->policy_json.n == 0)
 		s->policy = STR(STORE_POLICY_DEFAULT);
-	s->seeds = seeds_json(c);
+	s->seeds = harvests ? STR("[]") : seeds_json(c);
 	return true;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/harvest/harvest_service.h"
 #include "os/clock.h"
 #include "server/door.h"
 #include "wire/base64.h"
@@ -27,6 +28,14 @@ site(struct str path, struct rig_page *p)
 	struct str rest = str_from(path, 1), part;
 	uint64_t n = 0;
 
+	if (str_starts(path, STR("/feed"))) {
+		p->type = "application/rss+xml";
+		buf_put_text(&p->body, "<rss version=\"2.0\"><channel><title>f"
+		    "</title><item><guid>1</guid><title>a</title></item>"
+		    "<item><guid>2</guid><title>b</title></item></channel>"
+		    "</rss>");
+		return;
+	}
 	if (str_eq(path, STR("/robots.txt")) || str_eq(path, STR("/gone")))
 		p->status = 404;
 	p->drop = str_eq(path, STR("/broken"));
@@ -41,17 +50,42 @@ site(struct str path, struct rig_page *p)
 
 /* --- the door ------------------------------------------------------------ */
 
+static void
+free_harvests(struct rig *r)
+{
+	(void)r;
+	harvest_service_free(&host.harvests);
+}
+
+static void
+open_harvests(void)
+{
+	char *real = realpath(rig.dir, NULL);
+	struct harvest_service_options o = { .engine = rig.engine,
+	    .home = rig.home, .conf = &rig.conf,
+	    .data_dir = arena_copy(&routes_memory, str_of(real)).p };
+	struct why w = WHY_INIT;
+
+	free(real);
+	assert_int_equal(harvest_service_open(&o, &host.harvests, &w), OK);
+	rig.freed = free_harvests;
+}
+
 void
 rig_door_open(void)
 {
 	static const struct door *const doors[] = { &door_realtime };
 	struct web_options o = { 0 };
 	struct why w = WHY_INIT;
+	char resolve[64];
 	size_t n = 0;
 
 	if (doors_nth(0) == NULL)
 		doors_use(doors, 1);
 	rig_open(&rig, site, NULL);
+	snprintf(resolve, sizeof(resolve), "fetch.resolve=m.example:80:"
+	    "127.0.0.1:%u", rig.port);
+	assert_int_equal(conf_flag(&rig.conf, str_of(resolve), &w), OK);
 	rig_start(&rig);
 	host = (struct door_host){ .conf = &rig.conf, .home = rig.home,
 	    .data_dir = rig.dir };
@@ -60,6 +94,7 @@ rig_door_open(void)
 	const struct web_route *routes = doors_routes(&host, NULL, &n, &o,
 	    &routes_memory);
 	assert_int_equal(web_open(&o, routes, n, &host.web, &w), OK);
+	open_harvests();
 	doors_data_read(&host, rig.engine);
 	doors_ready(&host, rig.engine);
 }
@@ -81,10 +116,13 @@ rig_door_close(void)
 	doors_drain(&host, true, &gate);
 	drain_gate_close(&gate, set, &drained);
 	RIG_UNTIL_DONE(&rig, drained);
+	drained = false;
+	harvest_service_drain(host.harvests, set, &drained);
+	RIG_UNTIL_DONE(&rig, drained);
 	web_close(&host.web);
 	doors_free(&host);
-	arena_free(&routes_memory);
 	rig_close(&rig);
+	arena_free(&routes_memory);
 }
 
 uint32_t

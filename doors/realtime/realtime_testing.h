@@ -14,7 +14,9 @@ extern struct rig rig;
 /*
  * A directory, an engine and a port with the door.  The site: "/N" has N pages
  * of one line each that it links to, "/N/1" to "/N/N"; "/gone" is a 404,
- * "/broken" ends the connection, "/slow/..." takes half a second.
+ * "/broken" ends the connection, "/slow/..." takes half a second, "/feed..." is
+ * a feed of two entries.  It is http://m.example/, too.  Harvests run; there
+ * are no roots for them.
  */
 void rig_door_open(void);
 void rig_door_close(void);

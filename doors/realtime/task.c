@@ -27,6 +27,7 @@ http_status(enum code code)
 	case CODE_UNKNOWN_SUBSCRIPTION:
 	case CODE_UNKNOWN_POLICY:
 	case CODE_UNKNOWN_EXPORT:
+	case CODE_UNKNOWN_HARVEST:
 		return 404;
 	case CODE_FORBIDDEN:
 		return 403;
@@ -245,12 +246,12 @@ needs_socket(enum verb verb)
 }
 
 static void
-run(struct task *t, struct str message, bool may_write)
+run(struct task *t, struct str message, unsigned rights)
 {
 	struct command *k = &t->command;
 	struct crawl_row *row = NULL;
 
-	command_read(message, may_write, k);
+	command_read(message, rights, k);
 	if (k->code != CODE_OK)
 		task_fail(t, k->code, "%s", k->text);
 	else if (t->client == NULL && needs_socket(k->verb))
@@ -264,25 +265,44 @@ run(struct task *t, struct str message, bool may_write)
 	}
 }
 
+static const struct {
+	enum token_door door;
+	enum token_access access;
+} scopes[RIGHT_COUNT] = {
+	[RIGHT_READ] = { TOKEN_DOOR_REALTIME, TOKEN_READ },
+	[RIGHT_WRITE] = { TOKEN_DOOR_REALTIME, TOKEN_WRITE },
+	[RIGHT_HARVEST_READ] = { TOKEN_DOOR_HARVEST, TOKEN_READ },
+	[RIGHT_HARVEST_WRITE] = { TOKEN_DOOR_HARVEST, TOKEN_WRITE },
+};
+
 void
 task_run(struct client *c, struct str message)
 {
 	struct task *t = mem_new(sizeof(*t));
+	unsigned rights = 0;
 
 	t->door = c->door;
 	t->client = c;
 	c->task = t;
-	run(t, message, web_socket_may(c->socket, TOKEN_WRITE));
+	for (unsigned i = 0; i < RIGHT_COUNT; i++)
+		if (web_socket_may_at(c->socket, scopes[i].door,
+		    scopes[i].access))
+			rights |= RIGHT_BIT(i);
+	run(t, message, rights);
 }
 
 void
 task_post(struct realtime *d, struct web_request *r)
 {
 	struct task *t = mem_new(sizeof(*t));
+	unsigned rights = 0;
 
 	t->door = d;
 	t->request = r;
-	run(t, web_body(r), web_may(r, TOKEN_DOOR_REALTIME, TOKEN_WRITE));
+	for (unsigned i = 0; i < RIGHT_COUNT; i++)
+		if (web_may(r, scopes[i].door, scopes[i].access))
+			rights |= RIGHT_BIT(i);
+	run(t, web_body(r), rights);
 }
 
 void

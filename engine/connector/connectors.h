@@ -8,6 +8,10 @@
 
 #include "engine/connector/connector.h"
 
+/* The collection set of orders that name none: the key of a user's feed in
+ * state.json begins with it. */
+#define CONNECTOR_COLLECTION_SET "local"
+
 /* By its type, "mastodon_account"; NULL when there is none. */
 const struct connector *connector_find(struct str type);
 /* The i-th, in the order of their types; NULL behind the last. */

@@ -236,6 +236,23 @@ struct delete_request {
 };
 void crawl_delete(struct engine *, struct delete_request *);
 
+/*
+ * A run of a schedule that harvests is due.  `id` is the harvest's, the same
+ * when a crash has the run begun again: EXISTS then says that it was.
+ */
+struct scheduled_harvest {
+	const struct schedule *schedule;     /* lives until done() */
+	struct str id, last;         /* last: of the run before; or empty */
+	bool skipped;                /* out: the last one is not over */
+	struct why why;
+	void (*done)(struct scheduled_harvest *);
+	void *arg;
+};
+/* Who begins them; NULL: nobody, and they are tried again each minute.  Before
+ * engine_start(). */
+void engine_use_harvests(struct engine *, void (*begin)(void *arg,
+    struct scheduled_harvest *), void *arg);
+
 /* -- For an engine without doors, or before it starts. -- */
 
 /* Before engine_start() only; afterwards crawl_launch().  Errors: INPUT naming

@@ -231,6 +231,8 @@ harvest_run(struct harvest *h)
 	const struct crawl_row *row = harvest_crawl(h);
 
 	CHECK(row != NULL);
+	h->totals.found = h->all->options.keeps_urls &&
+	    h->origin == HARVEST_OF_BROKER ? &h->found : NULL;
 	h->started = true;
 	h->bytes_before = row->view.counts.warc_bytes;
 	harvest_set_roll_timer(h);
@@ -266,6 +268,15 @@ harvest_look(struct harvests *all, struct str id, struct harvest_view *v)
 	return h != NULL;
 }
 
+void
+harvest_put_totals(struct harvests *all, struct str id, struct buf *b)
+{
+	const struct harvest *h = harvest_find(all, id);
+
+	if (h != NULL)
+		totals_put(&h->totals, b);
+}
+
 bool
 harvest_next_view(struct harvests *all, size_t *at, struct harvest_view *v)
 {
@@ -299,6 +310,25 @@ harvest_next_note(struct harvests *all, struct str id, size_t *at,
 /* ---- All of them ---------------------------------------------------- */
 
 enum err
+harvests_read_key(struct harvests *all, struct why *w)
+{
+	enum err e = all->has_key ? OK : credential_key(all->options.conf,
+	    all->options.data_dir, &all->key, w);
+
+	all->has_key = e == OK;
+	return e;
+}
+
+void
+harvests_limit(struct harvests *all, unsigned tries_max,
+    uint64_t staged_bytes_max, bool keeps_urls)
+{
+	all->options.tries_max = tries_max;
+	all->options.staged_bytes_max = staged_bytes_max;
+	all->options.keeps_urls = keeps_urls;
+}
+
+enum err
 harvests_open(const struct harvests_options *o, struct harvests **out,
     struct why *w)
 {
@@ -310,9 +340,7 @@ harvests_open(const struct harvests_options *o, struct harvests **out,
 	list_init(&all->path_jobs);
 	all->pool = pool_new(1);
 	all->spool_pool = pool_new(1);
-	enum err e = credential_key(o->conf, o->data_dir, &all->key, w);
-	if (e == OK)
-		e = harvests_open_budgets(all, w);
+	enum err e = harvests_open_budgets(all, w);
 	if (e != OK)
 		harvests_free(&all);
 	*out = all;
@@ -350,7 +378,6 @@ harvest_new(struct harvests *all)
 
 	h->all = all;
 	h->crawl = UINT32_MAX;
-	h->totals.found = all->options.keeps_urls ? &h->found : NULL;
 	/* The state of none is merged. */
 	h->delivery.merged = true;
 	list_put(&all->all, &h->node);

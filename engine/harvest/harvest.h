@@ -53,13 +53,20 @@ struct harvest_view {
 	                              * cannot go on; "" */
 };
 
+/* Who asked for it; TAKEN_UP: an earlier process has begun it, and it did not
+ * come by a broker. */
+enum harvest_origin { HARVEST_OF_OPERATOR, HARVEST_OF_CLIENT,
+	HARVEST_OF_BROKER, HARVEST_TAKEN_UP };
+
 struct harvests_options {
 	struct engine *engine;       /* with doors, opened and not started */
 	struct loop *home;
 	const struct conf *conf;
 	const char *data_dir;        /* absolute */
 	unsigned tries_max;          /* 0: HARVEST_TRIES_MAX */
-	bool keeps_urls;             /* that connectors find: with the files */
+	/* URLs that connectors find are kept with the files; of harvests that
+	 * came by a broker, which are told of them. */
+	bool keeps_urls;
 	/* It is over, or paused; its view is valid during the call. */
 	void (*ended)(void *arg, const struct harvest_view *);
 	/* The rest may be NULL.  It runs or is stopping, or files are in their
@@ -71,7 +78,8 @@ struct harvests_options {
 	 * On the pool's thread: may files go to this directory?  Asked each
 	 * time before it is used.  INPUT and DENIED: path_forbidden.
 	 */
-	enum err (*admit)(void *arg, struct str path, struct why *);
+	enum err (*admit)(void *arg, enum harvest_origin, struct str path,
+	    struct why *);
 	/* Below which root this directory lies; a path of NULL: of none.
 	 * NULL: there are no roots. */
 	struct shared_root (*root_of)(void *arg, struct str path);
@@ -81,16 +89,21 @@ struct harvests_options {
 	 * requester gets EXISTS with the code "claimed", or ended() is called
 	 * while the harvest is not over.
 	 */
-	enum err (*claim)(void *arg, struct str id, struct str path,
-	    struct why *);
+	enum err (*claim)(void *arg, enum harvest_origin, struct str id,
+	    struct str path, struct why *);
 	/* Bytes of files that wait for their places, of all harvests; then
 	 * those that cannot bring theirs away make no calls.  0: any. */
 	uint64_t staged_bytes_max;
 	void *arg;
 };
-/* Errors: those of reading secrets.key_file. */
+/* The key in secrets.key_file is read when a credential is sealed or opened.
+ * Errors: those of the store. */
 MUST_USE enum err harvests_open(const struct harvests_options *,
     struct harvests **, struct why *);
+/* These three options again, for those who learn them later: before
+ * engine_start(). */
+void harvests_limit(struct harvests *, unsigned tries_max,
+    uint64_t staged_bytes_max, bool keeps_urls);
 /* After engine_free(), before the loop is freed, which does not run any more:
  * what was under way goes on in another process.  NULL is allowed. */
 void harvests_free(struct harvests **);
@@ -105,6 +118,7 @@ struct harvest_request {
 	struct str message;          /* JSON: type, seeds, options,
 	                              * credentials */
 	struct str path;             /* an absolute directory; it is made */
+	enum harvest_origin origin;
 	/* Out. */
 	struct str given_id;         /* until harvests_free() */
 	const char *code;            /* of a refusal: "bad_request" ... */
@@ -137,6 +151,8 @@ MUST_USE enum err harvests_unfinished(struct harvests *, struct arena *,
 void harvest_pause(struct harvests *, struct str id);
 void harvest_resume(struct harvests *, struct str id);
 void harvest_stop(struct harvests *, struct str id);
+/* All pause, also those that are about to begin. */
+void harvests_pause_all(struct harvests *);
 
 /* Free the memory of one that ended() was told of; not from within ended(). */
 void harvest_forget(struct harvests *, struct str id);
@@ -146,6 +162,9 @@ bool harvest_look(struct harvests *, struct str id, struct harvest_view *);
 
 /* All that are in memory; `*at` begins with 0.  False: no more. */
 bool harvest_next_view(struct harvests *, size_t *at, struct harvest_view *);
+/* What it has found so far, as totals_put() has it; nothing when no such
+ * harvest is under way. */
+void harvest_put_totals(struct harvests *, struct str id, struct buf *);
 
 /* Its notes, in order: for a summary.  After ended() too. */
 struct harvest_note {

@@ -152,6 +152,12 @@ harvest_note_running(struct harvest *h)
 	harvest_store(h, &h->store, note_running, running_noted);
 }
 
+void
+harvest_note_running(struct harvest *h)
+{
+	harvest_store(h, &h->store, note_running, running_noted);
+}
+
 static void
 launched(struct launch *l)
 {
@@ -317,7 +323,7 @@ run_claim(struct path_job *p)
 	const struct harvests_options *o = &p->all->options;
 
 	if (o->claim != NULL)
-		(void)!o->claim(o->arg, p->id, p->path, &p->why);
+		(void)!o->claim(o->arg, p->origin, p->id, p->path, &p->why);
 }
 
 static void
@@ -350,7 +356,10 @@ add_row(struct store_job *j, struct store *st)
 	struct harvest *h = CONTAINER(j, struct harvest, store);
 
 	h->why = WHY_INIT;
-	enum err e = store_begin(st, &h->why);
+	enum err e = h->text.credentials.n == 0 ? OK :
+	    harvests_read_key(h->all, &h->why);
+	if (e == OK)
+		e = store_begin(st, &h->why);
 	if (e != OK)
 		return;
 	e = store_harvest_add(st, &h->row, clock_wall(), &h->arena, &h->why);
@@ -553,6 +562,7 @@ harvest_begin(struct harvests *all, struct harvest_request *r)
 	}
 	h->type = str_of(h->text.connector->type);
 	h->path = arena_copy(&h->arena, r->path);
+	h->origin = r->origin;
 	if (h->text.connector->is_crawl)
 		harvest_web_make(h);
 	start_look(h);
@@ -568,6 +578,15 @@ harvests_unfinished(struct harvests *all, struct arena *a,
 	    all->options.engine)), true, a, list, n, w);
 }
 
+static enum harvest_origin
+origin_of(struct harvest *h, struct store *st, struct str id)
+{
+	struct store_order o;
+
+	return store_order_get(st, id, &h->arena, &o, NULL) == OK ?
+	    HARVEST_OF_BROKER : HARVEST_TAKEN_UP;
+}
+
 static enum err
 read_row(struct harvest *h, struct str id, struct why *w)
 {
@@ -580,6 +599,8 @@ read_row(struct harvest *h, struct str id, struct why *w)
 	if (e == OK && store_harvest_is_over(row->state))
 		return why(w, ERR_STATE, "harvest %.*s is over: %s",
 		    STR_FMT(id), store_harvest_state_name(row->state));
+	if (e == OK && row->sealed.n > 0)
+		e = harvests_read_key(h->all, w);
 	if (e == OK)
 		e = order_text_unseal(row->sealed, &h->all->key, id,
 		    &h->arena, &credentials, w);
@@ -590,6 +611,7 @@ read_row(struct harvest *h, struct str id, struct why *w)
 		e = totals_read(&h->totals, row->totals, w);
 	if (e == OK)
 		e = store_stop_find(st, id, clock_wall(), &h->is_stopped, w);
+	h->origin = origin_of(h, st, id);
 	return e == OK ? store_harvest_warcs(st, id, &h->arena, &h->warcs,
 	    &h->warcs_n, w) : e;
 }

@@ -34,6 +34,7 @@ struct path_job {
 	struct harvest *h;           /* NULL: nobody waits for it */
 	struct arena arena;          /* of what it works on, and has found */
 	struct str id, path;
+	enum harvest_origin origin;
 	const char *dir;             /* DATA/harvest/SAFE-ID; NULL: none yet */
 	struct shared_root root;
 	bool is_out;                 /* on the pool */
@@ -57,6 +58,7 @@ struct harvests {
 	struct pool *spool_pool;     /* one that no slow volume holds up */
 	struct budgets *budgets;
 	struct budget_keeping keeping;
+	bool has_key;                /* both are the store's thread's */
 	struct seal_key key;
 	struct list all;             /* struct harvest */
 };
@@ -115,6 +117,7 @@ struct harvest {
 	enum store_harvest_state shown;
 	enum store_harvest_end end;  /* of the run, once it has settled */
 	enum harvest_aim aim;
+	enum harvest_origin origin;
 	bool stops_by_crawl;         /* the crawl was ended by somebody else */
 	bool started;                /* the driver was */
 	bool over;                   /* ended() was told, or is about to be */
@@ -191,6 +194,12 @@ bool harvest_web_is_ending(const struct web *);
 
 /* harvest_budgets.c: what earlier processes have counted. */
 MUST_USE enum err harvests_open_budgets(struct harvests *, struct why *);
+
+/*
+ * harvest.c: have the key that credentials are sealed with.  On the store's
+ * thread, or while no job of the store can run.
+ */
+MUST_USE enum err harvests_read_key(struct harvests *, struct why *);
 
 /* harvest_settle.c: the driver is quiet: end the files, note them. */
 void harvest_settle(struct harvest *);

@@ -24,7 +24,8 @@ path_job_open(const struct path_job *p, enum shared_dir_mode mode,
 	const struct harvests_options *o = &p->all->options;
 
 	*d = (struct shared_dir)SHARED_DIR_INIT;
-	enum err e = o->admit == NULL ? OK : o->admit(o->arg, p->path, w);
+	enum err e = o->admit == NULL ? OK :
+	    o->admit(o->arg, p->origin, p->path, w);
 	return e == OK ? shared_dir_open(&p->root, p->path.p, mode, d, w) : e;
 }
 
@@ -49,6 +50,7 @@ path_job_new(struct harvest *h)
 
 	p->all = h->all;
 	p->h = h;
+	p->origin = h->origin;
 	p->id = arena_copy(&p->arena, h->id);
 	p->path = arena_copy(&p->arena, h->path);
 	p->dir = h->dir == NULL ? NULL : arena_copy(&p->arena, str_of(

@@ -124,17 +124,20 @@ on_changed(void *arg, struct str of)
 }
 
 static enum err
-admit(void *arg, struct str path, struct why *w)
+admit(void *arg, enum harvest_origin origin, struct str path, struct why *w)
 {
 	(void)arg;
+	(void)origin;
 	(void)path;
 	return atomic_load(&forbids) ? why(w, ERR_DENIED, "not there") : OK;
 }
 
 static enum err
-claim(void *arg, struct str of, struct str path, struct why *w)
+claim(void *arg, enum harvest_origin origin, struct str of, struct str path,
+    struct why *w)
 {
 	(void)arg;
+	(void)origin;
 	(void)of;
 	/* The directory is there by now. */
 	assert_int_equal(tree_kind(path.p, NULL), TREE_DIR);

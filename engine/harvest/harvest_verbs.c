@@ -97,6 +97,14 @@ harvest_pause(struct harvests *all, struct str id)
 }
 
 void
+harvests_pause_all(struct harvests *all)
+{
+	LIST_EACH(h, &all->all, struct harvest, node)
+		if (h->aim != AIM_STOP)
+			aim_at(h, AIM_PAUSE);
+}
+
+void
 harvest_resume(struct harvests *all, struct str id)
 {
 	struct harvest *h = harvest_find(all, id);

@@ -28,8 +28,8 @@
  *
  * "hooks" comes before "archive": a file that a hook moves meanwhile has its
  * note there, or its call is pending in the copy.  "harvest" comes before
- * "store.db": a file that was brought away meanwhile is in the copy all the
- * same.
+ * "harvested" and "store.db": a file that was brought away meanwhile is in the
+ * copy all the same.
  *
  *        name         how */
 #define SNAPSHOT_PARTS(X)                                                    \
@@ -39,6 +39,7 @@
 	X("hooks", FILES)                                                    \
 	X("archive", ARCHIVE)                                                \
 	X("harvest", ARCHIVE)                                                \
+	X("harvested", ARCHIVE)                                              \
 	X("store.db", DATABASE)                                              \
 	X("items.db", DATABASE)
 

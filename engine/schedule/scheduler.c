@@ -14,10 +14,12 @@
 /* One run of a schedule. */
 struct due {
 	struct launch launch;
+	struct scheduled_harvest harvest;    /* in place of it */
+	struct look *look;
 	struct scheduler *scheduler;
 	const struct schedule *schedule;
 	struct launch_seed *seeds;
-	bool ran, failed;
+	bool ran, failed, skipped;
 	bool gone;                   /* it was deleted meanwhile */
 };
 
@@ -46,6 +48,8 @@ struct scheduler {
 	struct registry_watch watch;
 	uint64_t version;            /* of the registry, that was looked at */
 	bool looking, look_again, running;
+	void (*begin_harvest)(void *arg, struct scheduled_harvest *);
+	void *begin_arg;
 	/* id -> uint64_t: hash of why it was refused, as the log has it. */
 	struct map failures;
 	struct list endings;         /* that could not be stored */
@@ -203,7 +207,12 @@ put_one(struct look *k, size_t i, struct store *st, struct why *w)
 	struct why inner = WHY_INIT;
 	enum err e = OK;
 
-	if (d->ran)
+	if (d->skipped)
+		e = store_schedule_skipped(st, id, now, &inner);
+	else if (d->ran && k->schedules[i].harvest_type.n > 0)
+		e = store_schedule_harvested(st, id, k->schedules[i].runs + 1,
+		    now, &inner);
+	else if (d->ran)
 		e = store_schedule_ran(st, id, d->launch.crawl, now, &inner);
 	else if (d->failed)
 		e = store_schedule_late(st, id, (struct wall){ now.us +
@@ -279,6 +288,61 @@ launched(struct launch *l)
 }
 
 static void
+harvest_begun(struct scheduled_harvest *h)
+{
+	struct due *d = CONTAINER(h, struct due, harvest);
+	struct look *k = d->look;
+	uint64_t id = h->schedule->id;
+
+	d->skipped = h->why.err == OK && h->skipped;
+	/* A crash came between its beginning and the store's row. */
+	d->ran = !d->skipped && (h->why.err == OK ||
+	    h->why.err == ERR_EXISTS);
+	if (d->ran || d->skipped)
+		forget_failure(k->scheduler, id);
+	else if (h->why.err != ERR_CLOSED)
+		failed(k, (size_t)(d - k->due), &h->why);
+	if (d->skipped)
+		log_warn("schedule.skipped", "schedule=%llu harvest=%s "
+		    "why=\"it is not over\"", (unsigned long long)id,
+		    log_quoted(h->last));
+	else if (d->ran)
+		log_info("schedule.started", "schedule=%llu harvest=%s",
+		    (unsigned long long)id, log_quoted(h->id));
+	if (--k->launching == 0)
+		request_resume(&k->request, PUT);
+}
+
+static struct str
+harvest_id(const struct schedule *s, uint64_t run, struct arena *a)
+{
+	return run == 0 ? STR_NONE : arena_printf(a, "schedule-%llu-%llu",
+	    (unsigned long long)s->id, (unsigned long long)run);
+}
+
+static void
+begin_harvest(struct look *k, size_t i)
+{
+	const struct schedule *s = &k->schedules[i];
+	struct scheduler *t = k->scheduler;
+	struct due *d = &k->due[i];
+	struct why w = WHY_INIT;
+
+	if (t->begin_harvest == NULL) {
+		(void)!why(&w, ERR_STATE, "this process does no harvests");
+		failed(k, i, &w);
+		return;
+	}
+	d->look = k;
+	d->harvest = (struct scheduled_harvest){ .schedule = s,
+	    .id = harvest_id(s, s->runs + 1, &k->arena),
+	    .last = harvest_id(s, s->runs, &k->arena), .why = WHY_INIT,
+	    .done = harvest_begun };
+	k->launching++;
+	t->begin_harvest(t->begin_arg, &d->harvest);
+}
+
+static void
 launch(struct look *k, size_t i)
 {
 	const struct schedule *s = &k->schedules[i];
@@ -286,6 +350,10 @@ launch(struct look *k, size_t i)
 	struct launch *l = &d->launch;
 	struct why w = WHY_INIT;
 
+	if (s->harvest_type.n > 0) {
+		begin_harvest(k, i);
+		return;
+	}
 	if (seed_list_read(s->seeds, &k->arena, &d->seeds, &l->seeds_n,
 	    &w) != OK) {
 		failed(k, i, &w);
@@ -331,7 +399,7 @@ note_runs(struct request *r)
 	for (size_t i = 0; i < k->n; i++)
 		if (k->due[i].gone)
 			forget_failure(t, k->schedules[i].id);
-		else if (k->due[i].ran)
+		else if (k->due[i].ran && k->schedules[i].harvest_type.n == 0)
 			tell_end(t, k->schedules[i].id,
 			    k->due[i].launch.crawl);
 	/* More may be due than the store reports at once. */
@@ -423,6 +491,14 @@ scheduler_new(const struct scheduler_options *o)
 	list_init(&t->watch.node);
 	list_init(&t->endings);
 	return t;
+}
+
+void
+scheduler_use_harvests(struct scheduler *t, void (*begin)(void *arg,
+    struct scheduled_harvest *), void *arg)
+{
+	t->begin_harvest = begin;
+	t->begin_arg = arg;
 }
 
 void

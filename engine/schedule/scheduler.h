@@ -1,5 +1,5 @@
 /*
- * scheduler -- starts the crawls of schedules.  Private to engine/.
+ * scheduler -- begins what schedules crawl and harvest.  Private to engine/.
  *
  *     due ─► launch under the key "ID/RUN" ─► store: it ran
  *         ─► the crawl ends ─► store: it has ended
@@ -21,6 +21,7 @@
 
 struct crawl_registry;
 struct engine;
+struct scheduled_harvest;
 struct loop;
 struct request_places;
 struct store_async;
@@ -34,6 +35,9 @@ struct scheduler_options {
 };
 struct scheduler;
 struct scheduler *scheduler_new(const struct scheduler_options *);
+/* engine_use_harvests(). */
+void scheduler_use_harvests(struct scheduler *, void (*begin)(void *arg,
+    struct scheduled_harvest *), void *arg);
 /* When the engine runs. */
 void scheduler_start(struct scheduler *);
 void scheduler_stop(struct scheduler *);

@@ -1,5 +1,5 @@
 /*
- * schedule -- when a crawl that repeats is to start.
+ * schedule -- when a crawl or a harvest that repeats is to start.
  *
  * Pure: no clock and no store.  Times are UTC.  The runs of a schedule with
  * regular timing lie on a grid: start_at, start_at + every, start_at + 2 every
@@ -56,6 +56,10 @@ struct schedule {
 	bool is_elsewhere;       /* last_crawl is another daemon's number */
 	/* Of its next run's crawl, from store_schedule_due(): "ID/RUN". */
 	struct str key;
+	/* One that harvests has no seeds and no policy, but these. */
+	struct str harvest_type; /* "feed_entries"; empty: it crawls */
+	struct str harvest;      /* JSON: what engine/harvest begins */
+	uint64_t skips;          /* runs left out: the last one still ran */
 };
 
 /* The texts of the contract, and back; false on any other. */

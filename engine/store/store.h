@@ -139,6 +139,14 @@ MUST_USE enum err store_schedule_next(struct store *, struct wall *,
  */
 MUST_USE enum err store_schedule_ran(struct store *, uint64_t id,
     uint64_t crawl, struct wall now, struct why *);
+/*
+ * The same of a harvest that has begun, its run-th; and of one that was not,
+ * because the last one is not over: it is counted.
+ */
+MUST_USE enum err store_schedule_harvested(struct store *, uint64_t id,
+    uint64_t run, struct wall now, struct why *);
+MUST_USE enum err store_schedule_skipped(struct store *, uint64_t id,
+    struct wall now, struct why *);
 /* It could not be started: it is due again at `again`, behind the others. */
 MUST_USE enum err store_schedule_late(struct store *, uint64_t id,
     struct wall again, struct why *);

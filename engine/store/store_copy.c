@@ -7,7 +7,8 @@
 #include "engine/store/store_own.h"
 
 #define SCHEDULE_COLUMNS "id, name, seeds, policy, policy_json, tags, every," \
-	" unit, timing, name_template, start_at, next_at, runs, last_crawl"
+	" unit, timing, name_template, start_at, next_at, runs, last_crawl,"  \
+	" harvest_type, harvest, skips"
 #define HARVEST_COLUMNS "number, id, type, path, state, accepted, started," \
 	" ended, captures, outcome, merged, message, sealed, saved, totals"
 #define WARC_COLUMNS "harvest, name, warc_id, sha1, bytes, created, placed," \
@@ -36,8 +37,8 @@ static const struct copied_table tables[] = {
 	/* Claims are not copied; the last crawls are this daemon's. */
 	{ "schedule", "SELECT " SCHEDULE_COLUMNS " FROM schedule",
 	    "INSERT INTO schedule (" SCHEDULE_COLUMNS ", node) VALUES (?1,"
-	    " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-	    "NTTTTTNTTTNNNN", true, "id",
+	    " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
+	    " ?16, ?17, ?18)", "NTTTTTNTTTNNNNTTN", true, "id",
 	    offsetof(struct store_copied, schedules) },
 	{ "token", "SELECT " TOKEN_COLUMNS " FROM token",
 	    "INSERT INTO token (" TOKEN_COLUMNS ")"

@@ -219,6 +219,47 @@ store_harvest_list(struct store *st, bool open, struct arena *a,
 	return e;
 }
 
+#define PAGE_WHERE " FROM harvest WHERE node = ?1 AND (?2 = '' OR state = ?2" \
+	" OR (?2 = 'open' AND ended IS NULL))"
+
+static enum err
+count_page(struct store *st, struct str state, uint64_t *total, struct why *w)
+{
+	struct query *q = database_query(st->db, "SELECT count(*)" PAGE_WHERE);
+
+	query_str(q, 1, st->node);
+	query_str(q, 2, store_text(state));
+	*total = query_step(q) ? (uint64_t)query_get_i64(q, 0) : 0;
+	return query_end(&q, w);
+}
+
+enum err
+store_harvest_page(struct store *st, struct str state, uint64_t start,
+    uint64_t size, struct arena *a, struct store_harvest **list, size_t *n,
+    uint64_t *total, struct why *w)
+{
+	struct store_rows r = { .bytes_each = sizeof(**list) };
+	enum err e = count_page(st, state, total, w);
+
+	if (e != OK)
+		return e;
+	struct query *q = database_query(st->db, "SELECT " SHORT_COLUMNS
+	    ", totals" PAGE_WHERE " ORDER BY number DESC LIMIT ?3 OFFSET ?4");
+	query_str(q, 1, st->node);
+	query_str(q, 2, store_text(state));
+	query_i64(q, 3, (int64_t)MIN(size, STORE_HARVESTS_MAX));
+	query_i64(q, 4, (int64_t)MIN(start, STORE_HARVESTS_MAX));
+	while (e == OK && query_step(q)) {
+		struct store_harvest *h = store_rows_add(&r);
+		e = read_short(q, a, h, w);
+		h->totals = arena_copy(a, query_get_str(q, 10));
+	}
+	e = store_rows_end(&r, &q, e, a, w);
+	*list = r.rows;
+	*n = r.n;
+	return e;
+}
+
 /* -- Changing -- */
 
 /* A verb of one statement about one harvest, which must be there. */

@@ -90,6 +90,13 @@ MUST_USE enum err store_harvest_get(struct store *, struct str id,
  */
 MUST_USE enum err store_harvest_list(struct store *, bool open,
     struct arena *a, struct store_harvest **, size_t *n, struct why *);
+/*
+ * The same, the newest first and with totals: `size` of them from `start` on,
+ * and how many there are.  `state`: its name, or "open"; empty: all.
+ */
+MUST_USE enum err store_harvest_page(struct store *, struct str state,
+    uint64_t start, uint64_t size, struct arena *a, struct store_harvest **,
+    size_t *n, uint64_t *total, struct why *);
 /* With the first RUNNING it has started at `now`; at its end the credentials
  * and the checkpoint go. */
 MUST_USE enum err store_harvest_set_state(struct store *, struct str id,

@@ -8,9 +8,10 @@
 /* The two long ones last: lists go without them. */
 #define OWN_COLUMNS "name, policy, tags, every, unit, timing, name_template," \
 	" start_at, next_at, runs, last_crawl, node"
-#define STORED_COLUMNS OWN_COLUMNS ", seeds, policy_json"
-#define SHORT_COLUMNS "id, " OWN_COLUMNS
-#define ALL_COLUMNS "id, " STORED_COLUMNS
+#define STORED_COLUMNS OWN_COLUMNS ", harvest_type, seeds, policy_json," \
+	" harvest"
+#define SHORT_COLUMNS "id, " OWN_COLUMNS ", harvest_type, skips"
+#define ALL_COLUMNS SHORT_COLUMNS ", seeds, policy_json, harvest"
 
 /* A name, or an object: one of them. */
 static enum err
@@ -25,6 +26,18 @@ check_policy(const struct schedule *s, struct why *w)
 }
 
 static enum err
+check_harvest(const struct schedule *s, struct why *w)
+{
+	enum err e = store_check_text("harvest", s->harvest_type,
+	    STORE_NAME_BYTES_MAX, w);
+
+	if (e == OK)
+		e = store_check_json("harvest", s->harvest, w);
+	return e != OK || s->timing == SCHEDULE_REGULAR ? e : why_field(w,
+	    ERR_INPUT, "timing", "harvests are begun at regular intervals");
+}
+
+static enum err
 check_schedule(const struct schedule *s, struct why *w)
 {
 	enum err e = store_check_text("name", s->name, STORE_NAME_BYTES_MAX,
@@ -34,6 +47,8 @@ check_schedule(const struct schedule *s, struct why *w)
 		e = store_check_json("seeds", s->seeds, w);
 	if (e == OK)
 		e = check_policy(s, w);
+	if (e == OK && s->harvest_type.n > 0)
+		e = check_harvest(s, w);
 	if (e == OK)
 		e = store_check_labels(STR(""), s->tags, s->tags_n, w);
 	if (e == OK && s->name_template.n != 0)
@@ -53,7 +68,7 @@ bind_time(struct query *q, int at, struct wall t)
 		query_i64(q, at, t.us);
 }
 
-/* Parameters 1 to 14. */
+/* Parameters 1 to 16. */
 static void
 bind_schedule(struct query *q, const struct store *st,
     const struct schedule *s, struct str tags)
@@ -73,8 +88,10 @@ bind_schedule(struct query *q, const struct store *st,
 	else
 		query_i64(q, 11, (int64_t)s->last_crawl);
 	query_str(q, 12, st->node);
-	query_str(q, 13, s->seeds);
-	query_str(q, 14, store_text(s->policy_json));
+	query_str(q, 13, store_text(s->harvest_type));
+	query_str(q, 14, s->seeds);
+	query_str(q, 15, store_text(s->policy_json));
+	query_str(q, 16, store_text(s->harvest));
 }
 
 static enum err
@@ -83,7 +100,7 @@ insert_schedule(struct store *st, struct schedule *s, struct str tags,
 {
 	struct query *q = database_query(st->db, "INSERT INTO schedule ("
 	    STORED_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-	    " ?11, ?12, ?13, ?14) RETURNING id");
+	    " ?11, ?12, ?13, ?14, ?15, ?16) RETURNING id");
 	uint64_t id = 0;
 
 	bind_schedule(q, st, s, tags);
@@ -101,12 +118,12 @@ update_schedule(struct store *st, const struct schedule *s, struct str tags,
 {
 	struct query *q = database_query(st->db, "UPDATE schedule SET"
 	    " (" STORED_COLUMNS ") = (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-	    " ?11, CASE WHEN ?16 = 1 THEN node ELSE ?12 END, ?13, ?14)"
-	    " WHERE id = ?15");
+	    " ?11, CASE WHEN ?18 = 1 THEN node ELSE ?12 END, ?13, ?14, ?15,"
+	    " ?16) WHERE id = ?17");
 
 	bind_schedule(q, st, s, tags);
-	store_bind_id(q, 15, s->id);
-	query_i64(q, 16, s->is_elsewhere);
+	store_bind_id(q, 17, s->id);
+	query_i64(q, 18, s->is_elsewhere);
 	return store_run(q, NULL, w);
 }
 
@@ -137,12 +154,15 @@ read_schedule(const struct store *st, struct query *q, bool whole,
 		.runs = (uint64_t)query_get_i64(q, 10),
 		.last_crawl = query_is_null(q, 11) ? SCHEDULE_NO_CRAWL :
 		    (uint64_t)query_get_i64(q, 11),
+		.harvest_type = arena_copy(a, query_get_str(q, 13)),
+		.skips = (uint64_t)query_get_i64(q, 14),
 	};
 	s->is_elsewhere = s->last_crawl != SCHEDULE_NO_CRAWL &&
 	    !str_eq(query_get_str(q, 12), st->node);
 	if (whole) {
-		s->seeds = arena_copy(a, query_get_str(q, 13));
-		s->policy_json = arena_copy(a, query_get_str(q, 14));
+		s->seeds = arena_copy(a, query_get_str(q, 15));
+		s->policy_json = arena_copy(a, query_get_str(q, 16));
+		s->harvest = arena_copy(a, query_get_str(q, 17));
 	}
 	if (!schedule_unit_of(query_get_str(q, 5), &s->unit) ||
 	    !schedule_timing_of(query_get_str(q, 6), &s->timing))
@@ -376,6 +396,24 @@ note_run(struct schedule *s, uint64_t crawl, struct wall now)
 }
 
 static bool
+note_harvest(struct schedule *s, uint64_t run, struct wall now)
+{
+	if (s->runs >= run)
+		return false;
+	s->runs = run;
+	s->next_at = schedule_next(s, now);
+	return true;
+}
+
+static bool
+note_skip(struct schedule *s, uint64_t unused, struct wall now)
+{
+	(void)unused;
+	s->next_at = schedule_next(s, now);
+	return true;
+}
+
+static bool
 note_late(struct schedule *s, uint64_t unused, struct wall again)
 {
 	(void)unused;
@@ -426,6 +464,31 @@ store_schedule_ran(struct store *st, uint64_t id, uint64_t crawl,
 {
 	CHECK(crawl <= INT64_MAX);
 	return change_schedule(st, id, crawl, now, note_run, w);
+}
+
+enum err
+store_schedule_harvested(struct store *st, uint64_t id, uint64_t run,
+    struct wall now, struct why *w)
+{
+	return change_schedule(st, id, run, now, note_harvest, w);
+}
+
+enum err
+store_schedule_skipped(struct store *st, uint64_t id, struct wall now,
+    struct why *w)
+{
+	bool mine;
+	enum err e = store_enter(st, &mine, w);
+
+	if (e != OK)
+		return e;
+	struct query *q = database_query(st->db, "UPDATE schedule SET"
+	    " skips = skips + 1 WHERE id = ?1");
+	store_bind_id(q, 1, id);
+	e = store_run(q, NULL, w);
+	if (e == OK)
+		e = change_schedule(st, id, 0, now, note_skip, w);
+	return store_leave(st, mine, e, w);
 }
 
 enum err

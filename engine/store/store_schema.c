@@ -270,6 +270,16 @@ static const struct sql steps[] = {
 	"  told TEXT NOT NULL DEFAULT '',"
 	"  result TEXT NOT NULL DEFAULT '');"
 	"CREATE INDEX export_ended ON export (ended);" },
+	/* Schedules of harvests; see schedule.h. */
+	{ "ALTER TABLE schedule ADD COLUMN harvest_type TEXT NOT NULL DEFAULT"
+	"  '';"
+	"ALTER TABLE schedule ADD COLUMN harvest TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE schedule ADD COLUMN skips INTEGER NOT NULL DEFAULT 0;",
+
+	"ALTER TABLE schedule"
+	"  ADD COLUMN harvest_type TEXT COLLATE \"C\" NOT NULL DEFAULT '',"
+	"  ADD COLUMN harvest TEXT NOT NULL DEFAULT '',"
+	"  ADD COLUMN skips BIGINT NOT NULL DEFAULT 0;" },
 };
 
 static enum err

@@ -312,6 +312,51 @@ regular_runs(void **state)
 }
 
 static void
+runs_of_harvests(void **state)
+{
+	struct schedule s = daily("s"), *list;
+	struct wall day = { 24 * 3600 * US_PER_S }, now = t0;
+	struct why w = WHY_INIT;
+	size_t n;
+
+	(void)state;
+	s.harvest_type = STR("feed_entries");
+	s.harvest = STR("{\"path\":\"/a\"}");
+	s.timing = SCHEDULE_AFTER;
+	assert_int_equal(store_schedule_put(store, &s, now, &w), ERR_INPUT);
+	assert_string_equal(w.field, "timing");
+	s.timing = SCHEDULE_REGULAR;
+	assert_int_equal(store_schedule_put(store, &s, now, NULL), OK);
+	assert_true(str_eq(got(1).harvest, STR("{\"path\":\"/a\"}")));
+	assert_int_equal(store_schedule_harvested(store, 1, 1, now, NULL), OK);
+	assert_int_equal(got(1).runs, 1);
+	assert_int_equal(got(1).next_at.us, t0.us + day.us);
+	/* Said again after a crash. */
+	assert_int_equal(store_schedule_harvested(store, 1, 1, now, NULL), OK);
+	assert_int_equal(got(1).runs, 1);
+	/* The first one still runs when the second is due. */
+	now.us += day.us;
+	assert_int_equal(store_schedule_due(store, now, &arena, &list, &n,
+	    NULL), OK);
+	assert_int_equal(n, 1);
+	assert_true(str_eq(list[0].harvest_type, STR("feed_entries")));
+	assert_int_equal(store_schedule_skipped(store, 1, now, NULL), OK);
+	assert_int_equal(got(1).runs, 1);
+	assert_int_equal(got(1).skips, 1);
+	assert_int_equal(got(1).next_at.us, t0.us + 2 * day.us);
+	assert_int_equal(store_schedule_skipped(store, 9, now, NULL),
+	    ERR_ABSENT);
+	/* Put anew it keeps both counts. */
+	assert_int_equal(store_schedule_put(store, &s, now, NULL), OK);
+	assert_int_equal(got(1).runs, 1);
+	assert_int_equal(got(1).skips, 1);
+	assert_int_equal(store_schedule_list(store, &arena, &list, &n, NULL),
+	    OK);
+	assert_int_equal(list[0].skips, 1);
+	assert_true(str_eq(list[0].harvest_type, STR("feed_entries")));
+}
+
+static void
 runs_after_previous(void **state)
 {
 	struct schedule s = daily("s");
@@ -497,6 +542,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		WITH(policies), WITH(the_default), WITH(names),
 		WITH(schedules), WITH(regular_runs),
+		WITH(runs_of_harvests),
 		WITH(runs_after_previous), WITH(schedule_limits),
 		WITH(due_in_portions), WITH(policy_in_use), WITH(groups),
 		WITH(damaged_rows), WITH(no_directory),

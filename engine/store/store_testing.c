@@ -73,7 +73,8 @@ check_schedule(struct store *st, uint64_t id, struct why *w)
 	if (e == OK && schedule_check(&s, &found) != OK)
 		e = why(w, ERR_CORRUPT, "schedule %llu: %s",
 		    (unsigned long long)id, found.text);
-	if (e == OK && (s.runs == 0) != (s.last_crawl == SCHEDULE_NO_CRAWL))
+	if (e == OK && s.harvest_type.n == 0 &&
+	    (s.runs == 0) != (s.last_crawl == SCHEDULE_NO_CRAWL))
 		e = why(w, ERR_CORRUPT, "schedule %llu: %llu runs, but its "
 		    "last crawl says otherwise", (unsigned long long)id,
 		    (unsigned long long)s.runs);

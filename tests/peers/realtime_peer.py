@@ -23,7 +23,8 @@ except ImportError:
 
 KIB, MIB = 1 << 10, 1 << 20
 CODES = ("bad_json bad_message unknown_command bad_args unknown_crawl "
-         "unknown_subscription unknown_policy unknown_export bad_policy "
+         "unknown_subscription unknown_policy unknown_export "
+         "unknown_harvest bad_policy "
          "bad_token bad_state "
          "limit storage internal forbidden").split()
 SEED_FIELDS = {"seed": str, "status": str, "information": int,

@@ -38,9 +38,13 @@ const ROUTES = [
 	[/^\/browse\/failures$/, ofItems(failures), "Failures"],
 	[/^\/browse\/worklist$/, ofItems(worklist), "Worklist"],
 	[/^\/browse\/try$/, ofItems(tryTask), "Try"],
+	[/^\/browse\/harvests$/, ofHarvests("harvests"), "Harvests"],
+	[/^\/browse\/harvests\/[^/]+$/, ofHarvests("harvest"), "Harvest"],
 ];
 const ITEMS = "/browse/items";         // stands for all views of items
+const HARVESTS = "/browse/harvests";
 const NAV = [["/", "Crawls"], ["/new", "New crawl"], [ITEMS, "Items"],
+	[HARVESTS, "Harvests"],
 	["/system", "System"], ["/settings", "Settings"]];
 
 const door = new Door(location.origin.replace(/^http/, "ws") + "/");
@@ -123,6 +127,31 @@ function ofItems(make) {
 	};
 }
 
+/* A view of harvests, loaded when it is opened; in words, why there is none. */
+function ofHarvests(name) {
+	return (root, params) => {
+		if (app.sees("harvest"))
+			return loaded(name, root, params);
+		empty(root, "Your token may not read harvests", "It lacks the " +
+		    "scope harvest:read. Somebody who may change tokens makes " +
+		    "one with it under Settings, Tokens.", el("p", null,
+		    el("a.button", { href: "/settings" }, "To the settings")));
+		return {};
+	};
+}
+
+function loaded(name, root, params) {
+	const place = el("div", null, el("p.loading", null, "Loading…"));
+	const late = { view: null, tick: () => late.view?.tick() };
+
+	root.append(place);
+	import(`./${name}.js`).then((views) => {
+		if (place.isConnected)
+			late.view = views[name](clear(place), params, app);
+	}, (e) => empty(place, "The view could not be loaded", e.message));
+	return late;
+}
+
 /* Few open it, so it is loaded then. */
 function tryTask(root, params) {
 	const place = el("div", null, el("p.loading", null, "Loading…"));
@@ -139,7 +168,8 @@ function tryTask(root, params) {
 
 /* Mark where we are; items are listed when they can be seen. */
 function tellNav() {
-	const here = location.pathname.startsWith("/browse/") ? ITEMS :
+	const here = location.pathname.startsWith(HARVESTS) ? HARVESTS :
+	    location.pathname.startsWith("/browse/") ? ITEMS :
 	    location.pathname;
 
 	for (const a of document.querySelectorAll("#nav a")) {
@@ -147,6 +177,8 @@ function tellNav() {
 		set(a, "aria-current", href === here ? "page" : null);
 		if (href === ITEMS)
 			a.hidden = itemsDoor !== "open";
+		else if (href === HARVESTS)
+			a.hidden = !app.sees("harvest");
 	}
 }
 
