@@ -152,12 +152,6 @@ harvest_note_running(struct harvest *h)
 	harvest_store(h, &h->store, note_running, running_noted);
 }
 
-void
-harvest_note_running(struct harvest *h)
-{
-	harvest_store(h, &h->store, note_running, running_noted);
-}
-
 static void
 launched(struct launch *l)
 {

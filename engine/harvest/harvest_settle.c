@@ -54,14 +54,6 @@ roll_over(struct timer *t)
 		driver_hold(h->driver);
 }
 
-static void
-roll_over(struct timer *t)
-{
-	struct harvest *h = CONTAINER(t, struct harvest, roll_timer);
-
-	driver_hold(h->driver);
-}
-
 void
 harvest_set_roll_timer(struct harvest *h)
 {

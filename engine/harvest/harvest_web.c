@@ -358,7 +358,7 @@ is_idle(const struct web *w)
 	const struct harvest *h = w->harvest;
 
 	return h->started && !w->busy && !w->order_is_out && !h->over &&
-	    !h->settling.under_way && !h->settling.wanted &&
+	    !h->settling.under_way &&
 	    h->end == STORE_HARVEST_GOES_ON &&
 	    !engine_is_closing(h->all->options.engine);
 }
