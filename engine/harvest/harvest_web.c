@@ -379,8 +379,8 @@ look(struct web *w)
 		begin_counting(w, row);
 	} else if (h->aim != AIM_RUN) {
 		end_early(w, row);
-	} else if (w->starts && row->view.state == CRAWL_PAUSED) {
-		/* An earlier process has paused it. */
+	} else if (w->starts) {
+		/* An earlier process may have paused it. */
 		w->starts = false;
 		give_order(w, CRAWL_RUNNING);
 	} else if (w->rolls || harvest_should_roll(h)) {
