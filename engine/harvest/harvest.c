@@ -231,8 +231,7 @@ harvest_run(struct harvest *h)
 	const struct crawl_row *row = harvest_crawl(h);
 
 	CHECK(row != NULL);
-	h->totals.found = h->all->options.keeps_urls &&
-	    h->origin == HARVEST_OF_BROKER ? &h->found : NULL;
+	h->totals.found = h->all->options.keeps_urls ? &h->found : NULL;
 	h->started = true;
 	h->bytes_before = row->view.counts.warc_bytes;
 	harvest_set_roll_timer(h);

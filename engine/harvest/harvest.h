@@ -64,9 +64,7 @@ struct harvests_options {
 	const struct conf *conf;
 	const char *data_dir;        /* absolute */
 	unsigned tries_max;          /* 0: HARVEST_TRIES_MAX */
-	/* URLs that connectors find are kept with the files; of harvests that
-	 * came by a broker, which are told of them. */
-	bool keeps_urls;
+	bool keeps_urls;             /* that connectors find: with the files */
 	/* It is over, or paused; its view is valid during the call. */
 	void (*ended)(void *arg, const struct harvest_view *);
 	/* The rest may be NULL.  It runs or is stopping, or files are in their

@@ -71,9 +71,10 @@ put_page(uint64_t account, uint64_t min_id, struct rig_page *p)
 	for (uint64_t n = last_one; n > first; n--) {
 		buf_printf(&p->body, "%s{\"id\":\"%llu\",\"uri\":\"http://m/"
 		    "%llu/%llu\",\"created_at\":\"2026-11-20T09:00:00.000Z\","
+		    "\"media_attachments\":[{\"url\":\"http://m/%llu.png\"}],"
 		    "\"account\":", n < last_one ? "," : "",
 		    (unsigned long long)n - 1, (unsigned long long)account,
-		    (unsigned long long)n - 1);
+		    (unsigned long long)n - 1, (unsigned long long)n - 1);
 		put_account(account, &p->body);
 		buf_put_char(&p->body, '}');
 	}
@@ -162,7 +163,8 @@ open_harvests(struct rig *r)
 {
 	struct harvests_options o = { .engine = r->engine, .home = r->home,
 	    .conf = &r->conf, .data_dir = r->dir, .ended = on_ended,
-	    .resumed = on_resumed, .staged_bytes_max = staged_bytes_max };
+	    .resumed = on_resumed, .staged_bytes_max = staged_bytes_max,
+	    .keeps_urls = true };
 	char *real = realpath(r->dir, NULL);
 	struct store_harvest *list;
 	struct why w = WHY_INIT;
@@ -334,6 +336,28 @@ has_note(const char *code)
 	return false;
 }
 
+/* So many URLs are kept with the files of the first harvest. */
+static void
+has_urls(size_t want)
+{
+	struct store_harvest_warc *files;
+	size_t n, found = 0;
+	struct store *st;
+
+	rig_stop(&rig);
+	assert_int_equal(store_open(rig.dir, NULL, &st, NULL), OK);
+	assert_int_equal(store_order_warcs(st, STR("mastodon_account-1"),
+	    &arena, &files, &n, NULL), OK);
+	for (size_t i = 0; i < n; i++) {
+		struct str rest = files[i].urls;
+		for (size_t at; (at = str_find(rest, STR(".png\""))) < rest.n;
+		    rest = str_from(rest, at + 1))
+			found++;
+	}
+	assert_int_equal(found, want);
+	store_close(&st);
+}
+
 /* --- tests ----------------------------------------------------------- */
 
 /* Of each account a lookup, three pages and an empty one. */
@@ -389,6 +413,8 @@ killed_after_any_answer(void **state)
 		/* What was not durable may come once more. */
 		assert_in_range(rig_requests(&rig, NULL), ANSWERS,
 		    ANSWERS + 1);
+		/* Both accounts' posts have the same pictures. */
+		has_urls(100);
 		close_rig();
 	}
 }

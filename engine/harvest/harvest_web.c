@@ -379,9 +379,8 @@ look(struct web *w)
 		begin_counting(w, row);
 	} else if (h->aim != AIM_RUN || h->held_back) {
 		end_early(w, row);
-	} else if (w->step != WEB_RUNS ||
-	    (w->starts && row->view.state == CRAWL_PAUSED)) {
-		/* This process has paused it, or an earlier one. */
+	} else if (w->step != WEB_RUNS || w->starts) {
+		/* This process may have paused it, or an earlier one. */
 		w->starts = w->cut = false;
 		w->step = WEB_RUNS;
 		give_order(w, CRAWL_RUNNING);

@@ -215,8 +215,8 @@ told(void *arg, const struct archive_finding *f)
 	    archive_rule_text(f->rule), f->detail);
 }
 
-static void
-has_captures(const char *to, uint64_t captures)
+static uint64_t
+captures_in(const char *to)
 {
 	const char *dir = place(to);
 	struct archive_catalogue c;
@@ -225,7 +225,13 @@ has_captures(const char *to, uint64_t captures)
 
 	assert_int_equal(archive_list(&dir, 1, false, &arena, &c, NULL), OK);
 	assert_int_equal(archive_check(&c, &o, &n, NULL), OK);
-	assert_int_equal(n.captures, captures);
+	return n.captures;
+}
+
+static void
+has_captures(const char *to, uint64_t captures)
+{
+	assert_int_equal(captures_in(to), captures);
 }
 
 /* The text of the first note of that code that has these words; or NULL. */
@@ -375,24 +381,23 @@ collections(void **state)
 	close_rig();
 }
 
+/* In the middle, when nothing is counted: tests/peers has the other moments. */
 static void
 killed_after_any_answer(void **state)
 {
 	(void)state;
-	for (uint64_t n = 0; n < PAGES; n++) {
+	for (uint64_t n = 0; n < PAGES; n += 2) {
 		open_slow_rig();
-		begin("to", pages(PAGES), "");
+		begin("to", pages(PAGES * 8), "");
 		rig_until(&rig, has_answers, &n);
 		rig_crash(&rig);
 		start_rig();
-		if (id.n > 0) {
-			harvest_resume(harvests, id);
-			ends_as(STORE_HARVEST_SUCCEEDED);
-			assert_int_equal(last.items, PAGES);
-			assert_int_equal(last.answers, PAGES);
-			assert_non_null(note("harvest_resumed", ""));
-		}
-		has_captures("to", PAGES);
+		harvest_resume(harvests, id);
+		ends_as(STORE_HARVEST_SUCCEEDED);
+		assert_int_equal(last.items, PAGES * 8);
+		assert_int_equal(last.answers, PAGES * 8);
+		assert_non_null(note("harvest_resumed", ""));
+		has_captures("to", PAGES * 8);
 		close_rig();
 	}
 }
@@ -408,15 +413,16 @@ paused_and_resumed(void **state)
 	rig_until(&rig, has_answers, &n);
 	harvest_pause(harvests, id);
 	ends_as(STORE_HARVEST_PAUSED);
+	/* Pages that had begun may come behind the file. */
 	assert_in_range(last.answers, 3, PAGES * 8 - 1);
-	has_captures("to", last.answers);
+	assert_in_range(captures_in("to"), 3, last.answers);
 	rig_stop(&rig);
 	ended = false;
 	start_rig();
 	harvest_resume(harvests, id);
 	ends_as(STORE_HARVEST_SUCCEEDED);
 	assert_int_equal(last.items, PAGES * 8);
-	assert_int_equal(last.warcs, 2);
+	assert_in_range(last.warcs, 2, 3);
 	has_captures("to", PAGES * 8);
 	close_rig();
 }

@@ -9,8 +9,7 @@
 static const char *const causes[WEB_REFUSALS] = {
 	[WEB_NO_URL] = "they are no URLs of http or https",
 	[WEB_AMBIGUOUS] = "a backslash stands where others read another host",
-	[WEB_PASSWORD] = "they hold a user or a password, which would be "
-	    "archived",
+	[WEB_PASSWORD] = "they hold a password, which would be archived",
 };
 
 static enum web_refusal

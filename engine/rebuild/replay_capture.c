@@ -336,7 +336,9 @@ replay_capture(struct replay *x, const struct archive_capture *c,
 
 	enum err e = replay_turn_to(x, c, w);
 	arena_reset(&x->page);
-	if (e == OK && crawl_kind_has_calls(x->now->spec.kind))
+	/* A web harvest, which names its collection, has a queue. */
+	if (e == OK && crawl_kind_has_calls(x->now->spec.kind) &&
+	    x->now->spec.collection.n == 0)
 		return restore_call(x, c, file, w);
 	if (e == OK)
 		e = lease(x, c, 0, &s.lease, &taken, w);

@@ -138,6 +138,8 @@ def order(*seeds, **more):
 
 
 class Door(Serve):
+    door = "urlfrontier.listen=off",     # its port is one for all
+
     def __init__(self, name, instance=None, more=(), **rest):
         super().__init__(name, [
             f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}",
@@ -730,7 +732,7 @@ def secrets():
 
 def without_a_url():
     """Without harvest.url nobody is contacted."""
-    plain = Serve("plain", ["urlfrontier.listen=off"])
+    plain = Serve("plain", Door.door)
     time.sleep(1)
     rows = rabbit.ctl("-q", "list_connections", "client_properties")
     same("without harvest.url: no connection", rows.count("argiope"), 0)

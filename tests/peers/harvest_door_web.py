@@ -277,11 +277,30 @@ class Web:
             same("killed: each file is told of", set(self.files(o["id"])),
                  there)
 
+    def rebuilt(self):
+        """A data directory that is made of the files knows the collection."""
+        data, into = PLACE + "/rebuilt", PLACE + "/rebuilt-into"
+        o = self.order("web", [{"token": "http://news.example/many/once"}])
+        self.sfm.publish("harvest.start.web", o)
+        final = self.sfm.final(o["id"], key=STATUS)
+        same("rebuilt: it was new", final and sum_of(final), 1)
+        subprocess.run([program(), "archive", "reindex", "--rebuild", "-d",
+                        data, self.root], check=True, capture_output=True)
+        told = subprocess.run(
+            [program(), "harvest", "run", "--message", "-", "-d", data,
+             "--json", "--into", into, "--set", "fetch.resolve=" +
+             self.site.resolve()], input=json.dumps(o).encode(),
+            capture_output=True).stdout
+        same("rebuilt: it is a revisit", [n["message"].split()[0]
+             for n in json.loads(told)["notes"]
+             if n["code"] == "web_revisits"], ["1"])
+
     def run(self):
         self.flickr()
         self.twitter()
         self.orders()
         self.stopped()
         self.killed()
+        self.rebuilt()
         same("the daemon of web harvests ends in order", self.door.stop(40),
              0)
