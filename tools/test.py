@@ -354,6 +354,9 @@ ASAN = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:"
 TSAN = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:"
                         "history_size=5:"
                         f"suppressions={ROOT}/tests/tsan.supp"}
+# Long walks through what a database says.  ASan sees them with SQLite, and the
+# calls of PostgreSQL in the other tests; stage unit has them all.
+NOT_ASAN = ("*_random_postgresql", "*_kill_postgresql", "*_model_postgresql")
 # Half the time of -O2 -g, and what is found is the same.
 SANITIZED = ["-Doptimization=1", "-Ddebug=true", "-Dc_args=-g1"]
 
@@ -398,7 +401,10 @@ def build_asan(run, job):
         "-Db_sanitize=address,undefined"])
     jobs = []
     if fine:
-        jobs = unit_jobs(run, "asan", "build-asan", 10, same_addresses(), ASAN)
+        jobs = [j for j in unit_jobs(run, "asan", "build-asan", 10,
+                                     same_addresses(), ASAN)
+                if run.options.names or
+                not any(fnmatch.fnmatchcase(j.name, n) for n in NOT_ASAN)]
         jobs += watched_jobs(run, "asan", "build-asan", ASAN)
     program = program_of(run.folder("build-test"))
     if run.has("peers") and program:
