@@ -7,6 +7,9 @@
  * postgres, or nobody.  Texts sort by the rules of English, so that only
  * COLLATE "C" sorts them by bytes.
  *
+ * Where $ARGIOPE_POSTGRESQL_KEPT names a folder, the first test leaves its new
+ * cluster there, and the others copy that.
+ *
  * Roles: `argiope`, who needs no password; `guarded`, who needs one and is made
  * by the test.
  */

@@ -17,6 +17,7 @@ import os
 import random
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -31,7 +32,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CPUS = len(os.sched_getaffinity(0))
 # No job begins after this.  Two quiet cores need half of it.
 SECONDS_MAX = 60 * 60
-FUZZ_WALL_SECONDS = 90
+FUZZ_WALL_SECONDS = 60
 SCRIPT_SECONDS_MAX = 900        # with what a script builds the first time
 TAIL_LINES = 60
 # How often it is told what is under way while nothing ends.
@@ -40,7 +41,7 @@ NEWS_SECONDS = 30
 DEAREST_N = 20
 
 # How many of a kind run at once.  Scripts wait for four fifths of their time.
-AT_ONCE = {"build": 1, "program": CPUS, "script": CPUS + 1}
+AT_ONCE = {"build": 1, "program": CPUS, "script": CPUS + 2}
 # What failed there is run once more when nothing else runs, unless it is much:
 # a machine that was too busy for a test is told, and is no fault.
 # Not what a sanitizer has reported: a race seldom shows itself twice.
@@ -48,7 +49,8 @@ REPORTED = re.compile("Sanitizer|runtime error:")
 AGAIN = ("unit", "scenes", "peers", "asan", "tsan")
 AGAIN_MAX = 6
 # What takes long begins first: seconds on two quiet cores, where it is many.
-LONG = {"harvest_batch": 400, "harvest_stream": 100, "harvest_jetstream": 50, "console": 200, "console_items": 120,
+LONG = {"harvest_batch": 130, "harvest_stream": 100, "harvest_jetstream": 50,
+        "harvest_door": 120, "console": 200, "console_items": 120,
         "broker": 95, "urlfrontier_java": 90, "ledger": 60, "sim": 60,
         "urlfrontier_streams": 50, "urlfrontier_cluster": 40,
         "urlfrontier": 40, "realtime_kills": 35, "grpc_clients": 70,
@@ -86,6 +88,7 @@ class Run:
         self.lock = threading.Lock()
         self.began = time.monotonic()
         self.builds = os.environ.get("ARGIOPE_BUILDS", ROOT)
+        self.postgresql = None    # the folder of a cluster to copy
 
     def finish(self, job, fine, checks, seconds=0.0, text="", more=""):
         """
@@ -211,13 +214,18 @@ def private_libraries():
 
 
 def configure(run, job, folder, options, compiler=None):
-    """A build folder with these options; a failure ends the job."""
+    """
+    A build folder with these options; a failure ends the job.  Some hundred
+    programs are linked, which LLD does in a fifth of the time of Binutils.
+    """
     path = run.folder(folder)
     env = {"CC": compiler} if compiler else {}
+    if shutil.which("ld.lld"):
+        env["CC_LD"] = "lld"
     # Ninja does not see a folder that came or went; the list of them does.
     folders = sorted(f for depth in ("*", "*/*")
                      for f in glob.glob(f"{ROOT}/{depth}/meson.build"))
-    want = json.dumps([options, compiler, private_libraries(), folders])
+    want = json.dumps([options, env, private_libraries(), folders])
     note = os.path.join(path, ".options")
     have = open(note).read() if os.path.exists(note) else None
     command = ["ninja", "-C", path, "build.ninja"]
@@ -255,12 +263,12 @@ def failures_of(text):
     return text[at:] if at >= 0 else text
 
 
-def targets_of(path, suffix):
+def targets_of(path, kind="executable"):
+    """The names of that kind, as ninja knows them."""
     code, text, _ = output_of(["meson", "introspect", path, "--targets"], 60)
-    if code != 0:
-        return []
-    return sorted(t["name"] for t in json.loads(text)
-                  if t["type"] == "executable" and t["name"].endswith(suffix))
+    return sorted(os.path.relpath(f, path) for t in json.loads(text)
+                  if t["type"] == kind for f in t["filename"]) \
+        if code == 0 else []
 
 
 def program_of(path):
@@ -296,6 +304,7 @@ def unit_test(run, job, path, test, patience, wrap, env):
         list(wrap) + command, test["timeout"] * patience,
         cwd=test["workdir"] or path, apart=True,
         env={"ARGIOPE_SOURCE": ROOT, **test["env"], **(env or {}),
+             "ARGIOPE_POSTGRESQL_KEPT": run.postgresql,
              "MALLOC_PERTURB_": str(random.randint(1, 255))})
     states = {}
     for word, name in CMOCKA.findall(text):
@@ -346,6 +355,9 @@ ASAN = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:"
 TSAN = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:"
                         "history_size=5:"
                         f"suppressions={ROOT}/tests/tsan.supp"}
+# Long walks through what a database says.  ASan sees them with SQLite, and the
+# calls of PostgreSQL in the other tests; stage unit has them all.
+NOT_ASAN = ("*_random_postgresql", "*_kill_postgresql", "*_model_postgresql")
 # Half the time of -O2 -g, and what is found is the same.
 SANITIZED = ["-Doptimization=1", "-Ddebug=true", "-Dc_args=-g1"]
 
@@ -357,12 +369,20 @@ def watched_jobs(run, stage, folder, env):
                         if name_of(s) in WATCHED]) if program else []
 
 
-def build_tests(run, job):
-    """As released: what the stages unit, scenes and peers run."""
-    if not build(run, job, "build-test", ["-Dwerror=true"]):
+RELEASED = ["-Dwerror=true"]
+
+
+def build_program(run, job):
+    """What scripts run, all but the unit tests, so that they begin soon."""
+    path = run.folder("build-test")
+    if not configure(run, job, "build-test", RELEASED):
         return []
-    program = program_of(run.folder("build-test"))
-    jobs = unit_jobs(run, "unit", "build-test", 4) if run.has("unit") else []
+    targets = [t for t in targets_of(path) + targets_of(path, "custom")
+               if not t.endswith("_test")]
+    if not build(run, job, "build-test", RELEASED, targets):
+        return []
+    program = program_of(path)
+    jobs = []
     for stage in ("scenes", "peers"):
         if run.has(stage):
             jobs += script_jobs(run, stage, program, (), {},
@@ -372,12 +392,20 @@ def build_tests(run, job):
     return jobs
 
 
+def build_tests(run, job):
+    return unit_jobs(run, "unit", "build-test", 4) \
+        if build(run, job, "build-test", RELEASED) else []
+
+
 def build_asan(run, job):
     fine = build(run, job, "build-asan", SANITIZED + [
         "-Db_sanitize=address,undefined"])
     jobs = []
     if fine:
-        jobs = unit_jobs(run, "asan", "build-asan", 10, same_addresses(), ASAN)
+        jobs = [j for j in unit_jobs(run, "asan", "build-asan", 10,
+                                     same_addresses(), ASAN)
+                if run.options.names or
+                not any(fnmatch.fnmatchcase(j.name, n) for n in NOT_ASAN)]
         jobs += watched_jobs(run, "asan", "build-asan", ASAN)
     program = program_of(run.folder("build-test"))
     if run.has("peers") and program:
@@ -407,9 +435,39 @@ def build_tsan(run, job):
 
 
 def build_clang(run, job):
-    """For its warnings alone."""
-    build(run, job, "build-clang", ["-Dwerror=true", "-Doptimization=1"],
-          compiler="clang")
+    """For its warnings alone, so that no object is made and nothing linked."""
+    path = run.folder("build-clang")
+    began = time.monotonic()
+    if not configure(run, job, "build-clang", ["-Dwerror=true"], "clang"):
+        return
+    made = []
+    for rule in "CUSTOM_COMMAND", "CUSTOM_COMMAND_DEP":
+        _, text, _ = output_of(
+            ["ninja", "-C", path, "-t", "targets", "rule", rule], 60)
+        made += re.findall(r"^\S+\.(?:c|h|inc)$", text, re.M)
+    code, said, _ = output_of(["nice", "ninja", "-C", path, *made], run.left())
+    with open(os.path.join(path, "compile_commands.json")) as f:
+        commands = json.load(f)
+    with concurrent.futures.ThreadPoolExecutor(CPUS) as pool:
+        checked = list(pool.map(warnings_of, commands))
+    if code == 0 and not commands:
+        code, said = 1, "there is nothing to compile"
+    used.cpu += sum(cpu for _, _, cpu in checked)
+    wrong = [text for status, text, _ in checked if status != 0]
+    run.finish(job, code == 0 and not wrong, [], time.monotonic() - began,
+               "".join(wrong) or failures_of(said))
+
+
+def warnings_of(command):
+    """(exit code, what the compiler says, CPU seconds) of one file."""
+    used.cpu = 0.0
+    words = shlex.split(command["command"])
+    for name, n in ("-MD", 1), ("-MQ", 2), ("-MF", 2), ("-o", 2), ("-c", 1):
+        at = words.index(name)
+        del words[at:at + n]
+    code, text, _ = output_of(["nice", *words, "-fsyntax-only"], 300,
+                              cwd=command["directory"])
+    return code, text, used.cpu
 
 
 def tidy(run, job):
@@ -481,12 +539,13 @@ def build_fuzz(run, job):
     options = SANITIZED + ["-Dfuzz=true", "-Db_lundef=false"]
     if not configure(run, job, "build-fuzz", options, "clang"):
         return []
-    names = [t[:-len("_fuzz")] for t in targets_of(path, "_fuzz")]
+    names = [t[:-len("_fuzz")] for t in targets_of(path)
+             if t.endswith("_fuzz")]
     names = [n for n in names if run.wants("fuzz", n)]
     if not names or not build(run, job, "build-fuzz", options,
                  [n + "_fuzz" for n in names], "clang"):
         return []
-    seconds = run.options.fuzz_seconds or max(5, min(
+    seconds = run.options.fuzz_seconds or max(3, min(
         20, FUZZ_WALL_SECONDS * CPUS // len(names)))
     unpacked_seeds(run)
     return [Job("fuzz", name, "program",
@@ -555,7 +614,7 @@ STAGES = {
     "scenes": "stories told to the real program",
     "asan": "unit tests and crawls under ASan and UBSan",
     "tsan": "tests of suite threads and crawls under TSan",
-    "clang": "all of it by clang, -Werror",
+    "clang": "warnings of clang, -Werror",
     "fuzz": "libFuzzer, a short while for each target",
     "peers": "against other people's clients and servers",
 }
@@ -566,9 +625,9 @@ NOT_QUICK = ("ledger", "store_verbs", "urlfrontier_forward", "kills", "reindex",
              "signals", "recrawl", "schedule")
 QUICK_ARGS = {"sim": ["--seeds", "20"]}
 # In this order; the name is that of the first of the stages that is wanted.
-BUILDS = ((build_tests, ("unit", "scenes", "peers")), (build_asan, ("asan",)),
-          (build_tsan, ("tsan",)), (build_fuzz, ("fuzz",)),
-          (build_clang, ("clang",)))
+BUILDS = ((build_program, ("scenes", "peers")), (build_tests, ("unit",)),
+          (build_asan, ("asan",)), (build_tsan, ("tsan",)),
+          (build_fuzz, ("fuzz",)), (build_clang, ("clang",)))
 
 
 def known_names():
@@ -722,7 +781,7 @@ def main():
     parser.add_argument("--list", action="store_true",
                         help="print the stages and the tests, run nothing")
     parser.add_argument("--fuzz-seconds", type=int, metavar="N",
-                        help="for each fuzz target (default: 5 to 20)")
+                        help="for each fuzz target (default: 3 to 20)")
     parser.add_argument("--verbose", action="store_true",
                         help="a line for every single check")
     run = Run(parser.parse_args())
@@ -737,8 +796,13 @@ def main():
         print(f"{stage:8} {STAGES[stage]}", flush=True)
     if run.options.quick and not run.options.names:
         print(f"left out: {', '.join(NOT_QUICK)}", flush=True)
-    work(run, jobs_for(run))
-    run_again(run)
+    # A new cluster costs a second of CPU: it is made once.
+    run.postgresql = tempfile.mkdtemp(prefix="argiope-pg-kept-")
+    try:
+        work(run, jobs_for(run))
+        run_again(run)
+    finally:
+        shutil.rmtree(run.postgresql, ignore_errors=True)
     table(run)
     count = collections.Counter(r.state for r in run.results)
     if not run.results:
