@@ -14,6 +14,7 @@ import bench
 
 PEERS = os.path.join(bench.HERE, "peers.sh")
 FEEDS = "public.api.bsky.app"
+RABBITMQ = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 JETSTREAM = "jetstream2.us-east.bsky.network"
 ACCOUNT = "ada.example"
 QUIET_S = 1.0
@@ -71,6 +72,19 @@ def peer(name, *words):
             raise OSError(f"{name}: code {m['code']}: {f.read()[-500:]}")
     with open(path) as f:
         return json.loads(f.read()), m["wall"], m["cpu"]
+
+
+def broker(what, n):
+    """What harvest_broker.py says, with a RabbitMQ of its own."""
+    place = bench.fresh(os.path.join("harvest", "broker"))
+    done = subprocess.run(
+        [PEERS, "api", "pika", what, str(n)], cwd=place, text=True,
+        capture_output=True, timeout=1800, env=dict(
+            os.environ, ARGIOPE=bench.program(),
+            ARGIOPE_BUILD=bench.build_folder()))
+    if done.returncode != 0:
+        raise OSError(f"{what}: {(done.stdout + done.stderr)[-500:]}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 # ---- Pages ----------------------------------------------------------------------

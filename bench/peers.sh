@@ -199,6 +199,7 @@ api() {
 	websockets)
 		exec "$python/bin/python" "$here/peers/api_frames.py" "$@" ;;
 	ws) in_npm api_frames.mjs "$@" ;;
+	pika) exec "$python/bin/python" "$here/harvest_broker.py" "$@" ;;
 	*) die "no peer $name" ;;
 	esac
 }
