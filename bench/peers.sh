@@ -18,6 +18,8 @@
 #   peers.sh page NAME FILE RUNS     ten selectors on a page
 #   peers.sh shop NAME URL N OUT     ten fields of each of N pages
 #   peers.sh export NAME OUT FILE... a file with a table or list of tweets
+#   peers.sh api NAME WORD...       pages of an API, frames of a WebSocket, messages
+#                                    to a broker
 #   peers.sh sfm FOLDER              Social Feed Manager's exporter, out of the
 #                                    clones sfm-utils and sfm-twitter-harvester
 #
@@ -43,6 +45,7 @@ crawlee=@crawlee/cheerio@3.18.1
 cheerio=cheerio@1.2.0
 graphile_worker=graphile-worker@0.17.3
 pg_boss=pg-boss@10.4.2
+ws=ws@8.23.0
 spider="@spider-rs/spider-rs@0.0.157 @spider-rs/spider-rs-linux-x64-gnu@0.0.157"
 
 # Python's packages: the readers of exporters, and what SFM 3.0 stands on; pandas 3
@@ -50,7 +53,8 @@ spider="@spider-rs/spider-rs@0.0.157 @spider-rs/spider-rs-linux-x64-gnu@0.0.157"
 python=$work/python
 pip="warcio==1.8.1 fastwarc==2.0.1 orjson==3.13.0 xlsxwriter==3.3.1
     twarc==2.13.0 twarc-csv==0.7.1 pandas==2.3.3
-    petl==1.7.30 kombu==5.7.0 iso8601==2.1.0 pytz"
+    petl==1.7.30 kombu==5.7.0 iso8601==2.1.0 pytz
+    requests==2.34.2 websockets==17.4 pika==1.4.4"
 sfm=$work/sfm
 
 # Java's service and client of URL Frontier: whole jars, each with all that it
@@ -185,6 +189,21 @@ in_npm() {
 	cd "$npm" && exec node "$@"
 }
 
+# ---- harvests -------------------------------------------------------------------------
+
+api() {
+	local name=$1
+	shift
+	case $name in
+	requests) exec "$python/bin/python" "$here/peers/api_pages.py" "$@" ;;
+	websockets)
+		exec "$python/bin/python" "$here/peers/api_frames.py" "$@" ;;
+	ws) in_npm api_frames.mjs "$@" ;;
+	pika) exec "$python/bin/python" "$here/harvest_broker.py" "$@" ;;
+	*) die "no peer $name" ;;
+	esac
+}
+
 # ---- what there is ------------------------------------------------------------------
 
 is_here() {
@@ -197,6 +216,8 @@ is_here() {
 	pg_boss) has node && [ -d "$npm/node_modules/pg-boss" ] ;;
 	spider_rs) has node && [ -d "$npm/node_modules/@spider-rs/spider-rs" ] ;;
 	warcio | fastwarc | twarc_csv | xlsxwriter) [ -x "$python/bin/python" ] ;;
+	requests | websockets | pika) pip_version "$1" >/dev/null 2>&1 ;;
+	ws) has node && [ -d "$npm/node_modules/ws" ] ;;
 	iterator | dumps) is_here warcio ;;
 	sfm) is_here warcio && [ -d "$sfm/sfm-twitter-harvester" ] ;;
 	*) has "$1" ;;
@@ -243,7 +264,8 @@ version() {
 		echo "$(pip_version fastwarc), orjson $(pip_version orjson)" ;;
 	twarc_csv)
 		echo "$(pip_version twarc-csv), pandas $(pip_version pandas)" ;;
-	xlsxwriter) pip_version xlsxwriter ;;
+	xlsxwriter | requests | websockets | pika) pip_version "$1" ;;
+	ws) echo "$(npm_version ws), node $(node -v)" ;;
 	jq) jq --version | sed 's/^jq-//' ;;
 	sfm) cat "$sfm/from" ;;
 	*) die "no peer $1" ;;
@@ -296,6 +318,7 @@ install() {
 	is_here cheerio || install_npm "$cheerio"
 	is_here graphile_worker || install_npm "$graphile_worker"
 	is_here pg_boss || install_npm "$pg_boss"
+	is_here ws || install_npm "$ws"
 	# shellcheck disable=SC2086 # packages are words
 	is_here spider_rs || install_npm $spider
 	install_pip
@@ -407,6 +430,9 @@ shop) [ $# = 5 ] || die "usage: peers.sh shop NAME URL N OUT"; "$@" ;;
 export) [ $# -ge 4 ] || die "usage: peers.sh export NAME OUT FILE..."
 	shift
 	export_tweets "$@" ;;
+api) [ $# -ge 2 ] || die "usage: peers.sh api NAME WORD..."
+	shift
+	api "$@" ;;
 sfm) [ $# = 2 ] || die "usage: peers.sh sfm FOLDER"; get_sfm "$2" ;;
 version) [ $# = 2 ] || die "version of what?"; version "$2" ;;
 run | begin | resume)
@@ -414,5 +440,5 @@ run | begin | resume)
 	mkdir -p "$4"
 	"$1" "$2" "$3" "$4" ;;
 *) die "install, reference, sfm, names, has, version, run, begin, resume," \
-    "queue, page, shop or export?" ;;
+    "queue, page, shop, export or api?" ;;
 esac
