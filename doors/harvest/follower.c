@@ -145,8 +145,8 @@ put_web_start(void *arg, struct str body, struct why *w)
 {
 	struct web_starts *x = arg;
 
-	return put_message(x->store, x->follow->id, STR(WEB_START_KEY), body,
-	    &x->follow->added, w);
+	return follower_put_message(x->store, x->follow->id,
+	    STR(WEB_START_KEY), body, &x->follow->added, w);
 }
 
 static enum err

@@ -96,28 +96,6 @@ consume_all(struct harvest_door *d, const struct slots *slots)
 	}
 }
 
-struct served *
-intake_slot_of(struct harvest_door *d, struct str type)
-{
-	const struct queue_row *row = queue_table_find(type);
-
-	for (size_t i = 0; row != NULL && i < d->queues_n; i++)
-		if (d->queues[i].row == row)
-			return &d->queues[i];
-	return NULL;
-}
-
-struct served *
-intake_slot_of(struct harvest_door *d, struct str type)
-{
-	const struct queue_row *row = queue_table_find(type);
-
-	for (size_t i = 0; row != NULL && i < d->queues_n; i++)
-		if (d->queues[i].row == row)
-			return &d->queues[i];
-	return NULL;
-}
-
 void
 intake_use_slot(struct harvest_door *d, struct served *s)
 {
