@@ -195,9 +195,10 @@ read_root(yyjson_val *root, struct arena *a, struct exporting_order *o,
 		e = read_text(root, "format", a, &o->format_name, w);
 	if (e == OK)
 		e = read_text(root, "path", a, &o->path, w);
-	if (e == OK && str_find_char(o->id, '/') < o->id.n)
+	if (e == OK && (str_find_char(o->id, '/') < o->id.n ||
+	    str_starts(o->id, STR("."))))
 		e = wrong("id", "names of files begin with it, so that it may "
-		    "contain no slash", w);
+		    "contain no slash and begin with no dot", w);
 	if (e == OK)
 		e = read_type(o, code, w);
 	if (e == OK)

@@ -147,8 +147,7 @@ take_path(struct work *x, struct str path, struct archive_file *out)
 			return true;
 		(void)why(&w, ERR_DENIED, "it is no plain file");
 	}
-	/* A directory that is not there yet is that of a file that is not. */
-	note(x, OUTCOME_ERROR, e == ERR_ABSENT ? "warc_missing" :
+	note(x, OUTCOME_ERROR, e == ERR_ABSENT ? "root_unavailable" :
 	    "path_forbidden", arena_printf(&x->arena, "%.*s: %s",
 	    STR_FMT(path), w.text));
 	return false;

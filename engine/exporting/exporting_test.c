@@ -294,6 +294,9 @@ wrong_orders_are_refused(void **state)
 		{ ORDER(",\"seeds\":[{\"uid\":\"s\"}]"), "seeds" },
 		{ ORDER(",\"collection\":{}"), "collection" },
 		{ ORDER(OF_C ",\"id\":\"a/b\""), "id" },
+		/* The directory of an export is removed when it is old. */
+		{ ORDER(OF_C ",\"id\":\"..\""), "id" },
+		{ ORDER(OF_C ",\"id\":\".a\""), "id" },
 		{ ORDER(OF_C ",\"segment_size\":-1"), "segment_size" },
 		{ ORDER(OF_C ",\"dedupe\":1"), "dedupe" },
 		{ ORDER(OF_C ",\"item_date_end\":\"soon\""),
