@@ -134,7 +134,7 @@ def back_up_and_restore():
     if not check("a backup", code == 0, err):
         return
     os.rename(door.data, old)
-    code, _, err = ours("restore", copy, "--data", door.data)
+    code, _, err = ours("backup", "--restore", copy, "--data", door.data)
     check("a restore", code == 0, err)
     for path in glob.glob(old + "/*key*"):
         shutil.copy2(path, door.data)
