@@ -8,6 +8,8 @@
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "engine/catalog/archive_tools.h"
+#include "engine/control/control.h"
+#include "engine/harvest/harvest_rebuild.h"
 #include "engine/rebuild/rebuild.h"
 
 static const struct option_row rows[] = {
@@ -30,7 +32,8 @@ const struct option_verb archive_reindex_verb = {
 	"seeds and policy, captures under their numbers, counters, and the "
 	"known URLs, for which the archived pages' links are read again.  A "
 	"crawl that was broken off goes on by argiope crawl --resume, and "
-	"fetches no captured page again.  A file that was being written is cut "
+	"fetches no captured page again.  Harvests come back as ended ones, "
+	"with their files.  A file that was being written is cut "
 	"behind its last whole capture and gets its name.  The index and log "
 	"that DATA has are kept, in DATA/replaced-N.  No WARC tells of URLs "
 	"that failed or were left for their media type (they wait again), of "
@@ -165,6 +168,7 @@ struct rebuilding {
 	struct progress progress;
 	uint64_t waiting;            /* URLs of crawls that can go on */
 	uint64_t gaps, lost;
+	struct harvest_rebuild harvests;
 };
 
 #define GAPS_SHOWN 100
@@ -211,6 +215,34 @@ told_lost(void *arg, const char *path, enum rebuild_loss loss,
 	else
 		progress_say(&r->progress, "%s: %s", loss == REBUILD_SHORTER ?
 		    "shorter than recorded" : "missing", name);
+}
+
+static void
+told_harvest(void *arg, struct str id, struct str type, const char *path)
+{
+	struct rebuilding *r = arg;
+
+	harvest_rebuild_add(&r->harvests, id, type, path);
+}
+
+/* Those that the store does not know, if there are any. */
+static enum err
+store_harvests(struct rebuilding *r, struct why *w)
+{
+	struct store *st = NULL;
+	uint64_t n = 0;
+
+	if (r->harvests.harvests.n == 0)
+		return OK;
+	enum err e = engine_open_store(&r->cli->conf, NULL, r->cli->data_dir,
+	    &st, w);
+	if (e == OK)
+		e = harvest_rebuild_store(&r->harvests, st, &n, w);
+	store_close(&st);
+	if (e == OK && n > 0)
+		progress_say(&r->progress, "harvests that came back, as ended "
+		    "ones: %llu", (unsigned long long)n);
+	return e;
 }
 
 static void
@@ -349,7 +381,7 @@ rebuild(struct cli *c, struct why *w)
 	struct rebuild_options o = { .conf = &c->conf, .dirs = dirs,
 	    .scratch = archive_scratch(c), .progress = told_progress,
 	    .gap = told_gap, .lost = told_lost, .crawl = told_crawl,
-	    .arg = &r };
+	    .harvest = told_harvest, .arg = &r };
 
 	progress_open(&r.progress, false);
 	enum err e = cli_begin(c, w);
@@ -360,6 +392,9 @@ rebuild(struct cli *c, struct why *w)
 	o.data_dir = c->data_dir;
 	if (e == OK)
 		e = rebuild_run(&o, &counts, w);
+	if (e == OK)
+		e = store_harvests(&r, w);
+	harvest_rebuild_free(&r.harvests);
 	progress_clear(&r.progress);
 	if (e != OK)
 		return e;

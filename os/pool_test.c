@@ -292,6 +292,41 @@ test_job_submits(void **state)
 	}
 }
 
+/* A job that hangs does not hold up the end of its pool. */
+static atomic_bool may_end;
+
+static void
+run_hanging(struct job *j)
+{
+	(void)j;
+	while (!atomic_load(&may_end))
+		usleep(1000);
+}
+
+static void
+test_free_within(void **state)
+{
+	static struct job hangs;
+	struct pool *p = pool_new(1);
+
+	(void)state;
+	assert_true(pool_free_within(&p, 1000));
+	assert_null(p);
+	assert_true(pool_free_within(&p, 1000));
+	p = pool_new(1);
+	hangs = (struct job){ .mail.deliver = count_done, .home = home,
+	    .run = run_hanging };
+	done_n = 0;
+	done_want = 1;
+	pool_submit(p, &hangs);
+	assert_false(pool_free_within(&p, 1000));
+	assert_null(p);
+	atomic_store(&may_end, true);
+	while (done_n < done_want)
+		if (!loop_step(home))
+			usleep(100);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -305,6 +340,7 @@ main(void)
 		TEST(test_waiting),
 		TEST(test_many),
 		TEST(test_job_submits),
+		TEST(test_free_within),
 	};
 
 	return cmocka_run_group_tests_name("pool", tests, NULL, NULL);

@@ -77,6 +77,22 @@ read_digits(struct str digits, struct wall *out)
 	return wall_from_iso(str_of(iso), out);
 }
 
+enum err
+place_describe(const char *file, struct arena *a,
+    struct store_harvest_warc *f, struct why *w)
+{
+	const char *last = strrchr(file, '/');
+	struct archive_name parsed;
+
+	*f = (struct store_harvest_warc){ .name = arena_copy(a, str_of(
+	    last == NULL ? file : last + 1)) };
+	if (!archive_name_parse(f->name, &parsed) ||
+	    !read_digits(parsed.digits, &f->created))
+		return why(w, ERR_INPUT, "%s is no name of ours", file);
+	f->warc_id = new_id(a);
+	return digest_file(file, a, &f->sha1, &f->bytes, w);
+}
+
 static bool
 is_known(struct str name, const struct store_harvest_warc *list, size_t n)
 {

@@ -25,6 +25,13 @@ MUST_USE enum err place_collect(const char *dir, struct arena *a,
     struct store_harvest_warc **list, size_t known_n, size_t *n, struct why *);
 
 /*
+ * One file, wherever it is: name, size, SHA-1, date and a new id; memory: `a`.
+ * Errors: INPUT: its name is none that we gave; those of reading.
+ */
+MUST_USE enum err place_describe(const char *file, struct arena *a,
+    struct store_harvest_warc *, struct why *);
+
+/*
  * Bring one to its hour directory below `to`, which is PATH, durably.  Done
  * before, it is no error: what stands there with its size and SHA-1 is our own.
  * Errors: EXISTS when anything else does; those of the volume.

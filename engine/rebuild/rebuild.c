@@ -443,6 +443,9 @@ tell_crawl(void *arg, const struct archive_crawl *c, struct why *w)
 	if (s->id != 0 || s->other)
 		return OK;
 	adopt_file(b, c->file, c->crawl, c->date);
+	if (c->harvest_id.n > 0 && b->options->harvest != NULL)
+		b->options->harvest(b->options->arg, c->harvest_id,
+		    c->harvest_type, c->file->path);
 	return replay_file(b->replay, c, s->warc_dir,
 	    is_crawls_own(archive_base_name(s->warc_dir)), c->file->size, w);
 }

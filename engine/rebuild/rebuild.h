@@ -83,6 +83,10 @@ struct rebuild_options {
 	/* A finished file; `place`: where it was moved, else NULL; or NULL. */
 	void (*lost)(void *arg, const char *path, enum rebuild_loss,
 	    const char *place);
+	/* A file of a harvest, by what its warcinfo says; texts live during
+	 * the call; or NULL. */
+	void (*harvest)(void *arg, struct str id, struct str type,
+	    const char *path);
 	/* A crawl as it stands at the end, by id. */
 	void (*crawl)(void *arg, const struct crawl_view *, struct str name);
 	void *arg;

@@ -290,6 +290,11 @@ end_crawl(struct replay *x, struct told_crawl *t, struct why *w)
 		    t->warc_bytes, w);
 	if (e == OK)
 		restore_view(x, t);
+	/* What it would have asked for next is known to nobody. */
+	if (e == OK && t->spec.kind == CRAWL_HARVEST)
+		frontier_restore_view(x->frontier, &(struct crawl_view){
+		    .id = t->shared.id, .state = CRAWL_COMPLETE,
+		    .ended = t->last });
 	return e;
 }
 

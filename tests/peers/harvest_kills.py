@@ -11,14 +11,18 @@ process is killed while it takes up what the last one has left.  In the end:
     each post is in the files once: no page that was durable was asked again
     what was counted is what is in the files; state.json was never ahead of them
     the outbox is empty, and nothing but final statuses follows a final one
+
+One of the killed goes on from a backup; and `archive reindex --rebuild` finds all
+harvests in the files.
 """
 import random
+import shutil
 
 from harvest_peer import *
 
 need_kombu("harvest_kills")
 
-from peer import faults
+from peer import faults, ours
 from rabbitmq import Rabbit, need_rabbitmq
 from serve import Serve
 from simulated import Platforms
@@ -122,6 +126,42 @@ def settled(o):
                             for x in f["warnings"])
 
 
+def back_up_and_restore():
+    """What a killed daemon has left goes on from a backup of it.  Keys are no
+    part of one."""
+    copy, old = PLACE + "/copy", PLACE + "/old"
+    code, _, err = ours("backup", copy, "--data", door.data)
+    if not check("a backup", code == 0, err):
+        return
+    os.rename(door.data, old)
+    code, _, err = ours("backup", "--restore", copy, "--data", door.data)
+    check("a restore", code == 0, err)
+    for path in glob.glob(old + "/*key*"):
+        shutil.copy2(path, door.data)
+    tally["restores"] += 1
+
+
+def rebuilt():
+    """Rows and captures of a lost data directory, from the files alone."""
+    data = PLACE + "/rebuilt"
+    code, _, err = ours("archive", "reindex", "--rebuild", "--data", data,
+                        ROOT, seconds=120)
+    same("rebuild", code, 0)
+    for o in orders:
+        code, out, err = ours("harvest", "show", o["id"], "--json", "--data",
+                              data)
+        if not check("rebuild: the harvest is there", code == 0, err):
+            continue
+        h = json.loads(out)
+        same("rebuild: type and state", (h["type"], h["state"]),
+             (o["type"], "completed success"))
+        same("rebuild: place", h["path"], f"{ROOT}/{o['id']}")
+        same("rebuild: SHA-1 of each file",
+             sorted(w["sha1"] for w in h["warcs"]),
+             sorted(w["sha1"] for w in them.warcs(o).values()))
+        tally["rebuilt"] += 1
+
+
 rabbit = Rabbit()
 sim = Platforms("--items", "200")
 world = sim.world(HOST)
@@ -150,12 +190,15 @@ for i in range(KILLS):
     o = order()
     orders.append(o)
     die(o, 15 if by_change else rng.random() * 1.5)
+    if i == KILLS // 2:
+        back_up_and_restore()
 start()
 for o in orders:
     settled(o)
 check("the outbox is empty", wait_until(
     lambda: door.metric("argiope_harvest_door_outbox_messages") == 0, 20))
 same("the daemon ends in order", door.stop(40), 0)
+rebuilt()
 note(f"changes of one harvest: {changes}")
 for what, n in sorted(tally.items()):
     note(f"{what}: {n}")

@@ -116,8 +116,10 @@ def records(path):
 
 
 def urls_of(path):
-    return [f["warc-target-uri"] for f, _ in records(path)
-            if f["warc-type"] == "response"]
+    """Of answers that were of use: 429 is asked again."""
+    return [f["warc-target-uri"] for f, block in records(path)
+            if f["warc-type"] == "response" and
+            block.startswith(b"HTTP/1.1 200 ")]
 
 
 def body_of(block):
