@@ -294,6 +294,7 @@ free_door(void **door)
 	*door = NULL;
 	follower_free_all(d);
 	outbox_sender_free_all(d);
+	sfm_api_free(&d->api);
 	harvests_free(&d->harvests);
 	arena_free(&d->arena);
 	mem_free(&d);

@@ -16,6 +16,7 @@
 #include "doors/harvest/pace.h"
 #include "doors/harvest/queue_table.h"
 #include "doors/harvest/roots.h"
+#include "doors/harvest/sfm_api.h"
 #include "engine/harvest/harvest.h"
 #include "engine/store/store_async.h"
 #include "engine/store/store_outbox.h"
@@ -86,6 +87,7 @@ struct harvest_door {
 	struct list lanes;           /* struct lane */
 	unsigned lanes_loaded;
 	struct store_outbox_totals outbox;
+	struct sfm_api *api;         /* NULL: SFM is not asked */
 	bool outbox_full;            /* harvests pause until there is room */
 	struct store_job outbox_job;
 	struct str *outbox_ids;

@@ -66,6 +66,11 @@ const struct setting settings_rows[SETTINGS_N] = {
 	    "1GiB", 4096, INT64_C(1) << 50, "bytes", CONF_RESTART, "When "
 	    "messages that the broker has not confirmed are so many bytes, "
 	    "harvests pause, until an eighth of it is free." },
+	[SET_SFM_API] = { "harvest.sfm_api", CONF_STRING, "", 0, 1000, "URL",
+	    CONF_RESTART, "SFM's web interface, such as http://sfm:8080.  When "
+	    "the broker was lost before it confirmed that a WARC file was told "
+	    "of, SFM is asked whether it knows the file; then it is not told "
+	    "again, which would end its consumer.  Empty: it is told again." },
 };
 
 static enum conf_id
@@ -269,6 +274,15 @@ read_broker(struct harvest_door *d, struct why *w)
 	return e == OK ? OK : why(w, e, "harvest.%s", inner.text);
 }
 
+static enum err
+open_api(struct harvest_door *d, struct why *w)
+{
+	struct str url = text_of(d, SET_SFM_API);
+
+	return url.n == 0 ? OK : sfm_api_open(d->host->home, url, conf_str(
+	    d->host->conf, CONF_FETCH_CA_FILE).p, &d->api, w);
+}
+
 enum err
 settings_read(struct harvest_door *d, struct why *w)
 {
@@ -292,6 +306,8 @@ settings_read(struct harvest_door *d, struct why *w)
 		e = read_umask(d, &mode, w);
 	if (e == OK)
 		e = read_broker(d, w);
+	if (e == OK)
+		e = open_api(d, w);
 	if (e == OK)
 		system_set_umask(mode);
 	return e;

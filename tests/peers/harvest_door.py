@@ -24,15 +24,17 @@ if "KOMBU_IS_HERE" not in os.environ:
     os.environ["KOMBU_IS_HERE"] = "1"
     os.execv(python, [python, *sys.argv])
 
+import http.server
 import json
 import socket
+import threading
 import time
 
 from kombu import Connection, Exchange, Queue
 from kombu.pools import producers
 
 from peer import PLACE
-from rabbitmq import Rabbit, need_rabbitmq
+from rabbitmq import Rabbit, Relay, need_rabbitmq
 from serve import Serve
 from simulated import Platforms
 
@@ -598,6 +600,61 @@ def limits():
     door.restart()
 
 
+class Api(http.server.BaseHTTPRequestHandler):
+    """SFM's interface: which WARC files it has."""
+    known, asked = set(), []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        self.send_response(200 if "*" in self.known else 404)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_):
+        pass
+
+
+def lost_confirm(relay, o):
+    """The broker takes the news of a file, and its confirm is lost."""
+    slow(1500)
+    sfm.publish(KEY, o)
+    sfm.wait(lambda: sfm.statuses(o["id"]))
+    # The confirm of this status comes first.
+    sfm.quiet(0.7)
+    relay.muted = True
+    sim.faults()
+    check("lost confirm: the broker has the message", sfm.wait(
+        lambda: sfm.of(o["id"], "warc_created"), 60), door.said())
+    relay.cut()
+    f = sfm.final(o["id"], 60)
+    check("lost confirm: it ends", f is not None, door.said())
+    return [w["warc"]["id"] for w in sfm.of(o["id"], "warc_created")]
+
+
+def api():
+    """After a lost confirm SFM is asked whether it has the file."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Api)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    relay = Relay(rabbit.port)
+    n = with_settings(
+        f"harvest.url=amqp://guest@127.0.0.1:{relay.port}",
+        f"harvest.sfm_api=http://127.0.0.1:{server.server_port}/")
+    Api.known.add("*")
+    ids = lost_confirm(relay, order("ada"))
+    same("sfm_api: a file that it has is not told of again", len(ids), 1)
+    same("sfm_api: it was asked once, by the file's id", Api.asked,
+         [f"/api/v1/warcs/{ids[0]}/"])
+    Api.known.clear()
+    ids = lost_confirm(relay, order("ada"))
+    check("sfm_api: one that it has not is, under its id", len(ids) == 2 and
+          ids[0] == ids[1], ids)
+    same("sfm_api: it was asked", Api.asked[1:], [f"/api/v1/warcs/{ids[0]}/"])
+    server.shutdown()
+    del door.settings[-n:]
+    door.restart()
+
+
 def kills():
     """SIGKILL at any moment of short harvests: each id comes, nothing is lost,
     and no file is told of under two ids."""
@@ -741,7 +798,7 @@ door = Door("one")
 sfm = Sfm()
 wait_until(lambda: door.log_has("side=publishing") and
            depth("argiope_dead") is not None, 20)
-for scene in (objects, whole, refused, letters, stops, pauses, streams, limits,
+for scene in (objects, whole, refused, letters, stops, pauses, streams, limits, api,
               kills,
               crashed, no_listener, secrets):
     if wanted and scene.__name__ not in wanted:
