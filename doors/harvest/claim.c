@@ -35,6 +35,27 @@ make_claim(const char *dir, const char *part, const char *file,
 	return e == OK ? file_sync_dir(dir, w) : e;
 }
 
+static const char *
+file_of(struct str path, struct str id, struct arena *a)
+{
+	return arena_printf(a, "%.*s/.argiope/%.*s.claim", STR_FMT(path),
+	    STR_FMT(queue_table_safe(id, a))).p;
+}
+
+enum err
+claim_drop(struct str path, struct str id, struct str instance, struct why *w)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	const char *file = file_of(path, id, &a);
+	struct why inner = WHY_INIT;
+
+	enum err e = check_owner(file, instance, &inner);
+	if (e == OK)
+		e = file_remove(file, &inner);
+	return e == OK || e == ERR_ABSENT || e == ERR_EXISTS ? OK :
+	    why(w, e, "%s", inner.text);
+}
+
 enum err
 claim_take(struct str path, struct str id, struct str instance, struct why *w)
 {
@@ -42,8 +63,7 @@ claim_take(struct str path, struct str id, struct str instance, struct why *w)
 	struct why inner = WHY_INIT;
 	struct str safe = queue_table_safe(id, &a);
 	const char *dir = arena_printf(&a, "%.*s/.argiope", STR_FMT(path)).p;
-	const char *file = arena_printf(&a, "%s/%.*s.claim", dir,
-	    STR_FMT(safe)).p;
+	const char *file = file_of(path, id, &a);
 	const char *part = arena_printf(&a, "%s/.%.*s.%.*s", dir,
 	    STR_FMT(safe), STR_FMT(queue_table_safe(instance, &a))).p;
 

@@ -21,5 +21,8 @@
  */
 MUST_USE enum err claim_take(struct str path, struct str id,
     struct str instance, struct why *);
+/* Remove it, if it is of `instance`; none is no error. */
+MUST_USE enum err claim_drop(struct str path, struct str id,
+    struct str instance, struct why *);
 
 #endif

@@ -6,8 +6,10 @@
  *     ─► drain: harvests pause, say so ─► messages leave ─► the broker closes
  */
 #include "doors/harvest/claim.h"
+#include "doors/harvest/health.h"
 #include "doors/harvest/meter.h"
 #include "doors/harvest/settings.h"
+#include "doors/harvest/sweep.h"
 #include "engine/control/control.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -75,6 +77,7 @@ on_event(const struct broker_event *ev, void *arg)
 		break;
 	case BROKER_DISCONNECTED:
 		d->connected[ev->side] = false;
+		d->disconnects++;
 		harvest_meter_disconnected();
 		note_fault(d, ev, "harvest.disconnected");
 		break;
@@ -224,6 +227,8 @@ ready(void *door, struct engine *e)
 		consume(d, i);
 	outbox_sender_load(d);
 	follower_beat(&d->beat_timer);
+	health_begin(d);
+	sweep_begin(d);
 }
 
 static void
@@ -281,6 +286,8 @@ drain(void *door, void (*drained)(void *arg), void *arg)
 	d->stopping = true;
 	d->drained = drained;
 	d->drained_arg = arg;
+	health_end(d);
+	sweep_end(d);
 	intake_give_back(d);
 	follower_pause_all(d);
 	drain_gate_close(&d->work, all_paused, d);
@@ -294,6 +301,7 @@ free_door(void **door)
 	*door = NULL;
 	follower_free_all(d);
 	outbox_sender_free_all(d);
+	sweep_free(d);
 	sfm_api_free(&d->api);
 	harvests_free(&d->harvests);
 	arena_free(&d->arena);
@@ -304,26 +312,16 @@ static void
 put_status(void *door, struct door_status *out)
 {
 	const struct harvest_door *d = door;
-	unsigned used = 0, slots = 0;
 
 	if (d == NULL)
 		return;
 	bool is_up = d->connected[BROKER_CONSUMES] &&
 	    d->connected[BROKER_PUBLISHES];
-	for (size_t i = 0; i < d->queues_n; i++) {
-		used += d->queues[i].used;
-		slots += d->queues[i].own.max;
-	}
-	slots += d->streams.max;
 	out->address = d->broker_options.url;
 	out->state = d->stopping ? "draining" : is_up ? "open" : "closed";
 	out->counted = true;
 	out->requests = d->starts + d->stops;
-	snprintf(out->note, sizeof(out->note), "harvests: %u of %u slots, "
-	    "outbox: %llu messages, dead letters: %llu%s%.150s", used, slots,
-	    (unsigned long long)d->outbox.messages,
-	    (unsigned long long)d->letters, d->fault[0] == '\0' ? "" : "; ",
-	    d->fault);
+	health_put(d, out->note, sizeof(out->note));
 }
 
 const struct door door_harvest = {

@@ -26,6 +26,8 @@ struct queue_row {
 	bool streams;                /* of harvests that go on */
 };
 
+#define QUEUE_TABLE_N 12u
+
 /* The i-th; NULL after the last. */
 const struct queue_row *queue_table_at(size_t i);
 /*

@@ -224,6 +224,9 @@ def objects():
     keys = {tuple(r.split("\t")[1:]) for r in rows.split("\n")
             if r.startswith("sfm_exchange") and "sfm_ui" not in r}
     same("its keys", keys, BINDINGS)
+    check("health: consumers of each queue", wait_until(lambda: all(
+        door.metric("argiope_harvest_door_queue_consumers", queue=q) == 1
+        for q, _ in BINDINGS if q != "argiope_stop_one"), 25))
 
 
 def whole():
@@ -337,6 +340,8 @@ def letters():
     for text in bodies:
         sfm.raw("mastodon_harvester", text, exchange="")
     sfm.raw("harvest.stop.any.thing", "stop!")
+    check("health: dead letters", wait_until(lambda: door.metric(
+        "argiope_harvest_door_letters_waiting") == 4, 25))
     found = dead_letters(4)
     same("letters: reasons", sorted(h["x-argiope-reason"] for h, _ in found),
          ["no_id", "not_json", "not_json", "not_object"])
@@ -483,6 +488,11 @@ def streams():
                               consumers("twitter_harvester"),
                               consumers("mastodon_stream_harvester")) ==
                      (1, 0, 0), 10))
+    check("health: what waits", wait_until(lambda: (
+        door.metric("argiope_harvest_door_queue_messages",
+                    queue="twitter_harvester"),
+        door.metric("argiope_harvest_door_queue_slots_used",
+                    queue="twitter_harvester")) == (1, 1), 25))
     check("streams: other queues are", consumers("mastodon_harvester") == 1)
     connected("/1.1/statuses/filter.json", "/api/v1/streaming/public")
     before = len(sim.world(PRIVATE)["public"])
@@ -742,6 +752,27 @@ def crashed():
     same("crashed: it was not read", sfm.of(o["id"]), [])
 
 
+def claims():
+    """They go 30 days after the end, and not before."""
+    orders = [order("bob") for _ in range(2)]
+    for o in orders:
+        sfm.publish(KEY, o)
+    same("claims: both end", [bool(sfm.final(o["id"])) for o in orders],
+         [True, True])
+    files = [f"{place(o)}/.argiope/{o['id']}.claim" for o in orders]
+    door.stop(40)
+    with sqlite3.connect(door.data + "/store.db") as db:
+        for o, days in zip(orders, (31, 29)):
+            db.execute("UPDATE harvest SET ended = ended - ? WHERE id = ?",
+                       (days * 86400 * 10**6, o["id"]))
+    db.close()
+    check("claims: they are there", all(map(os.path.exists, files)), files)
+    door.start()
+    check("claims: the older one goes", wait_until(
+        lambda: not os.path.exists(files[0]), 20))
+    check("claims: the other one stays", os.path.exists(files[1]))
+
+
 def no_listener():
     """A message that no queue takes waits; so does the broker's own end."""
     sfm.connection.release()
@@ -754,6 +785,13 @@ def no_listener():
     check("no listener: messages come back", wait_until(
         lambda: (door.metric("argiope_harvest_door_published_total",
                              result="returned") or 0) >= 1, 20))
+    check("health: the age of the outbox", wait_until(lambda: door.metric(
+        "argiope_harvest_door_outbox_oldest_seconds") >= 1, 25))
+    note_of = json.loads(door.http("/status")[2])["doors"]
+    check("health: a line for people", any(re.search(
+        r"slots, 0 wait; outbox: [1-9]\d* messages, the oldest \d+ s; dead "
+        r"letters: \d+; connections lost: \d+", json.dumps(d))
+        for d in note_of), note_of)
     rabbit.kill()
     rabbit.start()
     sfm.connect()
@@ -798,9 +836,8 @@ door = Door("one")
 sfm = Sfm()
 wait_until(lambda: door.log_has("side=publishing") and
            depth("argiope_dead") is not None, 20)
-for scene in (objects, whole, refused, letters, stops, pauses, streams, limits, api,
-              kills,
-              crashed, no_listener, secrets):
+for scene in (objects, whole, refused, letters, stops, pauses, streams, limits,
+              api, kills, claims, crashed, no_listener, secrets):
     if wanted and scene.__name__ not in wanted:
         continue
     note(scene.__name__)
