@@ -51,6 +51,7 @@
 	X(harvest_run)                                                       \
 	X(harvest_list)                                                      \
 	X(harvest_show)                                                      \
+	X(harvest_retire)                                                    \
 	X(credential_put)                                                    \
 	X(credential_list)                                                   \
 	X(credential_delete)                                                 \

@@ -13,7 +13,8 @@ import stat
 import sys
 import uuid
 
-from peer import check, done, need, note, python_with, same, skip, wait_until
+from peer import (check, done, need, note, ours, python_with, same, skip,
+                  wait_until)
 
 PACKAGES = "kombu==5.3.7", "pika==1.3.2"
 if "KOMBU_IS_HERE" not in os.environ:
@@ -773,6 +774,58 @@ def claims():
     check("claims: the other one stays", os.path.exists(files[1]))
 
 
+def shared():
+    """Two daemons share the work; one is killed, and comes back: each harvest
+    ends, and no file is told of under two ids."""
+    two = Door("two")
+    wait_until(lambda: two.log_has("side=publishing") and
+               consumers("mastodon_harvester") == 2, 30)
+    orders = [order("bob") for _ in range(24)]
+    for o in orders[:12]:
+        sfm.publish(KEY, o)
+    sfm.wait(lambda: sum(bool(sfm.of(o["id"])) for o in orders) >= 4, 20)
+    two.kill()
+    for o in orders[12:]:
+        sfm.publish(KEY, o)
+    sfm.quiet(3)
+    two.start()
+    finals = [sfm.final(o["id"], 60) for o in orders]
+    same("shared: each ends", [f and f["status"] for f in finals],
+         ["completed success"] * len(orders))
+    sfm.quiet()
+    owners = [open(f"{place(o)}/.argiope/{o['id']}.claim").read()
+              for o in orders]
+    same("shared: both have worked", set(owners), {"one", "two"})
+    for o in orders:
+        ids = {}
+        for w in sfm.of(o["id"], "warc_created"):
+            ids.setdefault(w["warc"]["path"], set()).add(w["warc"]["id"])
+        there = {f.removeprefix(ROOT) for f in glob.glob(
+            place(o) + "/20*/*/*/*/*.warc.gz")}
+        check("shared: each file once", {p.removeprefix("/sfm-data")
+              for p in ids} == there and len(there) == 1 and
+              all(len(v) == 1 for v in ids.values()), (ids, there))
+    same("shared: the other one ends in order", two.stop(40), 0)
+
+
+def retired():
+    """The queue of stops of a daemon that is gone, and of one that is not."""
+    words = ["--set", f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}"]
+    code, out, err = ours("harvest", "retire", "one", *words)
+    same("retire: not while it runs", code, 75)
+    door.stop(40)
+    code, out, err = ours("harvest", "retire", "one", *words)
+    same("retire: exit code", (code, err), (0, ""))
+    same("retire: the queue is gone", depth("argiope_stop_one"), None)
+    code, out, err = ours("harvest", "retire", "one", *words)
+    same("retire: there is no other", code, 66)
+    door.start()
+    check("retire: a daemon that comes back has one again", wait_until(
+        lambda: depth("argiope_stop_one") == 0, 20))
+    code, out, err = ours("harvest", "retire", "one")
+    same("retire: without harvest.url", code, 78)
+
+
 def no_listener():
     """A message that no queue takes waits; so does the broker's own end."""
     sfm.connection.release()
@@ -837,7 +890,8 @@ sfm = Sfm()
 wait_until(lambda: door.log_has("side=publishing") and
            depth("argiope_dead") is not None, 20)
 for scene in (objects, whole, refused, letters, stops, pauses, streams, limits,
-              api, kills, claims, crashed, no_listener, secrets):
+              api, kills, claims, shared, retired, crashed, no_listener,
+              secrets):
     if wanted and scene.__name__ not in wanted:
         continue
     note(scene.__name__)

@@ -15,7 +15,7 @@ import threading
 from peer import PLACE, fixed_port, need, skip, start, wait_until
 
 BIN = "/usr/lib/rabbitmq/bin/"
-READY_SECONDS_MAX = 60
+READY_SECONDS_MAX = 120
 END_SECONDS_MAX = 30
 
 CONF = """loopback_users.guest = true
