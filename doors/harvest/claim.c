@@ -35,6 +35,41 @@ make_claim(const struct shared_dir *own, const char *part, const char *file,
 	return e == OK ? file_sync_dir(own->path, w) : e;
 }
 
+static const char *
+file_of(struct str id, struct arena *a)
+{
+	return arena_printf(a, "%.*s.claim", STR_FMT(queue_table_safe(id,
+	    a))).p;
+}
+
+static enum err
+drop_in(const struct shared_dir *own, struct str id, struct str instance,
+    struct why *w)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	const char *file = file_of(id, &a);
+
+	enum err e = check_owner(own, file, instance, w);
+	return e != OK ? e : file_remove(arena_printf(&a, "%s/%s", own->path,
+	    file).p, w);
+}
+
+enum err
+claim_drop(const struct shared_dir *dir, struct str id, struct str instance,
+    struct why *w)
+{
+	struct why inner = WHY_INIT;
+	struct shared_dir own;
+
+	enum err e = shared_dir_below(dir, ".argiope", SHARED_DIR_LOOK, &own,
+	    &inner);
+	if (e == OK)
+		e = drop_in(&own, id, instance, &inner);
+	shared_dir_close(&own);
+	return e == OK || e == ERR_ABSENT || e == ERR_EXISTS ? OK :
+	    why(w, e, "%s", inner.text);
+}
+
 static enum err
 take_in(const struct shared_dir *own, struct str id, struct str instance,
     struct why *w)
@@ -42,7 +77,7 @@ take_in(const struct shared_dir *own, struct str id, struct str instance,
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct why inner = WHY_INIT;
 	struct str safe = queue_table_safe(id, &a);
-	const char *file = arena_printf(&a, "%.*s.claim", STR_FMT(safe)).p;
+	const char *file = file_of(id, &a);
 	const char *part = arena_printf(&a, ".%.*s.%.*s", STR_FMT(safe),
 	    STR_FMT(queue_table_safe(instance, &a))).p;
 

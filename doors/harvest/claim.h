@@ -20,5 +20,8 @@
  */
 MUST_USE enum err claim_take(const struct shared_dir *, struct str id,
     struct str instance, struct why *);
+/* Remove it, if it is of `instance`; none is no error. */
+MUST_USE enum err claim_drop(const struct shared_dir *, struct str id,
+    struct str instance, struct why *);
 
 #endif

@@ -8,8 +8,10 @@
 #include "doors/harvest/api.h"
 #include "doors/harvest/claim.h"
 #include "doors/harvest/export_follower.h"
+#include "doors/harvest/health.h"
 #include "doors/harvest/meter.h"
 #include "doors/harvest/settings.h"
+#include "doors/harvest/sweep.h"
 #include "engine/control/control.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -90,6 +92,7 @@ on_event(const struct broker_event *ev, void *arg)
 		break;
 	case BROKER_DISCONNECTED:
 		d->connected[ev->side] = false;
+		d->disconnects++;
 		harvest_meter_disconnected();
 		note_fault(d, ev, "harvest.disconnected");
 		break;
@@ -273,6 +276,8 @@ ready(void *door, struct engine *e)
 	outbox_sender_load(d);
 	export_follower_load(d);
 	follower_beat(&d->beat_timer);
+	health_begin(d);
+	sweep_begin(d);
 }
 
 static void
@@ -330,6 +335,8 @@ drain(void *door, void (*drained)(void *arg), void *arg)
 	d->stopping = true;
 	d->drained = drained;
 	d->drained_arg = arg;
+	health_end(d);
+	sweep_end(d);
 	intake_give_back(d);
 	export_follower_stop(d);
 	api_stop(d);
@@ -347,6 +354,8 @@ free_door(void **door)
 	export_follower_free_all(d);
 	web_close(&d->api);
 	outbox_sender_free_all(d);
+	sweep_free(d);
+	sfm_api_free(&d->sfm);
 	if (d->harvests != NULL)
 		harvest_service_unwatch(&d->watch);
 	arena_free(&d->arena);
@@ -374,7 +383,6 @@ static void
 put_status(void *door, struct door_status *out)
 {
 	const struct harvest_door *d = door;
-	unsigned used = 0, slots = 0;
 	const char *why;
 
 	if (d == NULL)
@@ -388,24 +396,15 @@ put_status(void *door, struct door_status *out)
 	}
 	bool is_up = d->connected[BROKER_CONSUMES] &&
 	    d->connected[BROKER_PUBLISHES];
-	for (size_t i = 0; i < d->queues_n; i++) {
-		used += d->queues[i].used;
-		slots += d->queues[i].own.max;
-	}
-	slots += d->streams.max;
 	out->address = d->broker_options.url;
 	out->state = d->stopping ? "draining" : is_up ? "open" : "closed";
 	out->counted = true;
 	out->requests = d->starts + d->stops;
-	snprintf(out->note, sizeof(out->note), "harvests: %u of %u slots, "
-	    "outbox: %llu messages, dead letters: %llu%s%.150s", used, slots,
-	    (unsigned long long)d->outbox.messages,
-	    (unsigned long long)d->letters, d->fault[0] == '\0' ? "" : "; ",
-	    d->fault);
-	size_t used_n = strlen(out->note);
+	health_put(d, out->note, sizeof(out->note));
+	size_t used = strlen(out->note);
 	unsigned waiting = count_waiting(d, &why);
 	if (waiting > 0)
-		snprintf(out->note + used_n, sizeof(out->note) - used_n,
+		snprintf(out->note + used, sizeof(out->note) - used,
 		    "; %u wait for their directory: %.100s", waiting, why);
 }
 

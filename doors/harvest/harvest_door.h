@@ -16,11 +16,13 @@
 #include "doors/harvest/pace.h"
 #include "doors/harvest/queue_table.h"
 #include "doors/harvest/roots.h"
+#include "doors/harvest/sfm_api.h"
 #include "engine/exporting/exporting.h"
 #include "engine/harvest/harvest_service.h"
 #include "engine/store/store_async.h"
 #include "engine/store/store_outbox.h"
 #include "os/broker.h"
+#include "os/pool.h"
 #include "server/door.h"
 
 /* Pauses before another try of the store or of a message that came back. */
@@ -44,6 +46,25 @@ struct served {
 	struct slots *slots;         /* its own, or the door's for streams */
 	struct slots own;
 	unsigned used;               /* by harvests of this queue */
+	/* As the broker has said last. */
+	uint32_t waiting, consumers;
+	struct broker_question question;
+	bool is_asked;
+};
+
+/* sweep.c: claims of old harvests. */
+struct sweep {
+	struct harvest_door *door;
+	struct pool *pool;           /* NULL: it has not begun */
+	struct timer timer;
+	struct wall after;           /* of those that ended until then none is
+	                              * left */
+	struct store_job store;
+	struct job job;
+	struct arena arena;          /* of the list */
+	struct store_harvest *list;
+	size_t n;
+	struct why why;
 };
 
 struct harvest_door {
@@ -92,6 +113,7 @@ struct harvest_door {
 	struct list lanes;           /* struct lane */
 	unsigned lanes_loaded;
 	struct store_outbox_totals outbox;
+	struct sfm_api *sfm;         /* NULL: SFM is not asked */
 	bool outbox_full;            /* harvests pause until there is room */
 	struct store_job outbox_job;
 	struct str *outbox_ids;
@@ -112,8 +134,18 @@ struct harvest_door {
 	const char *api_address;
 	struct api_net *api_nets;
 	size_t api_nets_n;
+	/* health.c: what is asked now and then. */
+	struct timer health_timer;
+	struct broker_question letters_question;
+	bool letters_asked, oldest_asked;
+	uint32_t letters_waiting;
+	struct store_job oldest_job;
+	struct wall oldest;
+
+	struct sweep sweep;
 
 	/* For the status line. */
+	uint64_t disconnects;
 	bool connected[2];           /* by enum broker_side */
 	uint64_t starts, stops, letters, confirmed;
 	char fault[160];             /* of the broker; "" */

@@ -193,6 +193,15 @@ claims(void **state)
 	    OK);
 	assert_int_equal(take(path, "sfmui:45", "two", NULL),
 	    OK);
+	/* Only its owner removes it. */
+	assert_int_equal(claim_drop(path, STR("sfmui:45"), STR("one"), NULL),
+	    OK);
+	assert_int_equal(stat(file, &s), 0);
+	assert_int_equal(claim_drop(path, STR("sfmui:45"), STR("two"), NULL),
+	    OK);
+	assert_int_equal(stat(file, &s), -1);
+	assert_int_equal(claim_drop(path, STR("sfmui:45"), STR("two"), NULL),
+	    OK);
 	umask(before);
 	assert_int_equal(tree_remove(dir, NULL), OK);
 }

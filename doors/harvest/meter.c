@@ -12,7 +12,9 @@ static const char *const results[] = { "confirmed", "returned", "refused",
 	"lost", "unsent" };
 
 enum { STARTS, STOPS, LETTERS, RESULTS, DISCONNECTS, MESSAGES, BYTES, FULL,
-	SLOTS, DELIVERIES, FAULTS };
+	SLOTS, DELIVERIES, FAULTS, WAITING, CONSUMERS, USED, DEAD, OLDEST };
+/* By the rows of the table. */
+static const char *queues[QUEUE_TABLE_N];
 static struct metric metrics[] = {
 	[STARTS] = METRIC(COUNTER, "argiope_harvest_door_starts_total",
 	    "Start messages accepted."),
@@ -36,6 +38,19 @@ static struct metric metrics[] = {
 	    "Start messages and stops that are not acknowledged yet."),
 	[FAULTS] = METRIC(COUNTER, "argiope_harvest_door_faults_total",
 	    "Faults of ended harvests that count against harvest.tries_max."),
+	[WAITING] = METRIC_BY(GAUGE, "argiope_harvest_door_queue_messages",
+	    "Start messages that wait in the broker.", "queue", queues,
+	    QUEUE_TABLE_N),
+	[CONSUMERS] = METRIC_BY(GAUGE,
+	    "argiope_harvest_door_queue_consumers", "Consumers of a queue, "
+	    "of all daemons.", "queue", queues, QUEUE_TABLE_N),
+	[USED] = METRIC_BY(GAUGE, "argiope_harvest_door_queue_slots_used",
+	    "Harvests of a queue that run here.", "queue", queues,
+	    QUEUE_TABLE_N),
+	[DEAD] = METRIC(GAUGE, "argiope_harvest_door_letters_waiting",
+	    "Dead letters in argiope_dead."),
+	[OLDEST] = METRIC(GAUGE, "argiope_harvest_door_outbox_oldest_seconds",
+	    "Age of the oldest message that the broker has not confirmed."),
 	[SLOTS] = METRIC(GAUGE, "argiope_harvest_door_slots_used",
 	    "Slots of queues that harvests use."),
 };
@@ -43,6 +58,8 @@ static struct metric metrics[] = {
 void
 harvest_meter_register(void)
 {
+	for (size_t i = 0; i < QUEUE_TABLE_N; i++)
+		queues[i] = queue_table_at(i)->name;
 	metric_register(metrics, ARRAY_LEN(metrics));
 }
 
@@ -100,4 +117,29 @@ void
 harvest_meter_faults(unsigned n)
 {
 	metric_add(&metrics[FAULTS], n);
+}
+
+void
+harvest_meter_queue(const struct queue_row *row, unsigned used,
+    uint32_t waiting, uint32_t consumers)
+{
+	size_t i = 0;
+
+	while (queue_table_at(i) != row)
+		i++;
+	metric_set_by(&metrics[USED], i, used);
+	metric_set_by(&metrics[WAITING], i, waiting);
+	metric_set_by(&metrics[CONSUMERS], i, consumers);
+}
+
+void
+harvest_meter_letters(uint32_t waiting)
+{
+	metric_set(&metrics[DEAD], waiting);
+}
+
+void
+harvest_meter_oldest(int64_t s)
+{
+	metric_set(&metrics[OLDEST], s);
 }

@@ -9,6 +9,8 @@
  */
 #include "doors/harvest/harvest_door.h"
 #include "doors/harvest/meter.h"
+
+#include "base/json.h"
 #include "os/clock.h"
 #include "os/log.h"
 
@@ -20,6 +22,8 @@ struct lane {
 	struct str harvest;
 	enum lane_state state;
 	bool more;                   /* something was put meanwhile */
+	bool in_doubt;               /* the broker may have the message */
+	struct sfm_api_question question;
 	struct arena texts;          /* of harvest */
 	struct arena arena;          /* of the message */
 	struct store_message message;
@@ -104,6 +108,16 @@ pause_lane(struct lane *l)
 
 static void load(struct lane *);
 
+/* The message is done with; the next one comes. */
+static void
+forget(struct lane *l)
+{
+	l->pause_ms = 0;
+	l->confirmed = l->message.number;
+	l->confirmed_bytes = l->message.body.n;
+	load(l);
+}
+
 static void
 message_done(struct broker_message *m)
 {
@@ -111,12 +125,10 @@ message_done(struct broker_message *m)
 	struct harvest_door *d = l->door;
 
 	harvest_meter_result(m->result);
+	l->in_doubt = m->result == BROKER_LOST;
 	if (m->result == BROKER_CONFIRMED) {
-		l->pause_ms = 0;
-		l->confirmed = l->message.number;
-		l->confirmed_bytes = l->message.body.n;
 		d->confirmed++;
-		load(l);
+		forget(l);
 	} else {
 		log_warn("harvest.unconfirmed", "harvest=%s key=%s why=%s",
 		    log_quoted(l->harvest), log_quoted(m->routing_key),
@@ -127,8 +139,60 @@ message_done(struct broker_message *m)
 	drain_gate_leave(&d->sending);
 }
 
+/* ---- What the broker may have ---- */
+
+static void send_out(struct lane *);
+
+static void
+asked(struct sfm_api_question *q)
+{
+	struct lane *l = CONTAINER(q, struct lane, question);
+	struct harvest_door *d = l->door;
+
+	log_info("harvest.asked", "harvest=%s warc=%s known=%d answer=%s",
+	    log_quoted(l->harvest), log_quoted(q->warc_id), q->has_it,
+	    log_quoted(str_of(q->answer)));
+	l->in_doubt = false;
+	if (q->has_it)
+		forget(l);
+	else
+		send_out(l);
+	start_lanes(d);
+	drain_gate_leave(&d->sending);
+}
+
+/* The id of the WARC file that the message tells of; none. */
+static struct str
+warc_of(struct lane *l)
+{
+	yyjson_doc *doc = !str_eq(l->message.routing_key, STR("warc_created"))
+	    ? NULL : yyjson_read(l->message.body.p, l->message.body.n, 0);
+	struct str id = arena_copy(&l->arena, json_text(yyjson_obj_get(
+	    yyjson_obj_get(yyjson_doc_get_root(doc), "warc"), "id")));
+
+	yyjson_doc_free(doc);
+	return id;
+}
+
 static void
 publish(struct lane *l)
+{
+	struct harvest_door *d = l->door;
+
+	l->question = (struct sfm_api_question){ .done = asked };
+	if (l->in_doubt && d->sfm != NULL && !d->draining)
+		l->question.warc_id = warc_of(l);
+	if (l->question.warc_id.n == 0) {
+		send_out(l);
+		return;
+	}
+	l->state = LANE_OUT;
+	drain_gate_enter(&d->sending);
+	sfm_api_ask(d->sfm, &l->question);
+}
+
+static void
+send_out(struct lane *l)
 {
 	const struct store_message *m = &l->message;
 	struct why w = WHY_INIT;
@@ -255,7 +319,7 @@ all_loaded(struct store_job *j)
 	    outbox_job);
 
 	for (size_t i = 0; i < d->outbox_ids_n; i++)
-		(void)find_lane(d, d->outbox_ids[i]);
+		find_lane(d, d->outbox_ids[i])->in_doubt = true;
 	arena_free(&d->outbox_arena);
 	look_at_room(d);
 	start_lanes(d);

@@ -10,7 +10,7 @@
 /* A key is a short string of AMQP. */
 #define KEY_BYTES_MAX 255u
 
-static const struct queue_row rows[] = {
+static const struct queue_row rows[QUEUE_TABLE_N] = {
 	{ .name = "twitter_rest_harvester", .platforms = "twitter twitter2" },
 	{ .name = "twitter_rest_harvester_priority",
 	    .platforms = "twitter twitter2", .priority = true },

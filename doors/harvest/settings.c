@@ -299,6 +299,16 @@ read_broker(struct harvest_door *d, struct why *w)
 	return e == OK ? OK : why(w, e, "harvest.%s", inner.text);
 }
 
+static enum err
+open_sfm(struct harvest_door *d, struct why *w)
+{
+	const struct conf *c = d->host->conf;
+	struct str url = conf_str(c, CONF_HARVEST_SFM_API);
+
+	return url.n == 0 ? OK : sfm_api_open(d->host->home, url, conf_str(c,
+	    CONF_FETCH_CA_FILE).p, &d->sfm, w);
+}
+
 enum err
 settings_read(struct harvest_door *d, struct why *w)
 {
@@ -326,6 +336,8 @@ settings_read(struct harvest_door *d, struct why *w)
 	e = read_queues(d, w);
 	if (e == OK)
 		e = read_broker(d, w);
+	if (e == OK)
+		e = open_sfm(d, w);
 	if (e == OK)
 		system_set_umask(mode);
 	return e;

@@ -152,6 +152,34 @@ store_order_open(struct store *st, struct arena *a, struct str **ids,
 }
 
 enum err
+store_order_ended(struct store *st, struct wall after, struct wall until,
+    struct arena *a, struct store_harvest **list, size_t *n, struct why *w)
+{
+	struct store_rows r = { .bytes_each = sizeof(**list) };
+	struct query *q = database_query(st->db, "SELECT h.id, h.path, h.ended"
+	    " FROM harvest_order o JOIN harvest h ON h.id = o.harvest"
+	    " WHERE o.node = ?1 AND h.node = ?1 AND h.ended > ?2"
+	    " AND h.ended <= ?3 ORDER BY h.ended LIMIT ?4");
+
+	query_str(q, 1, st->node);
+	query_i64(q, 2, after.us);
+	query_i64(q, 3, until.us);
+	query_i64(q, 4, STORE_ENDED_MAX);
+	while (query_step(q)) {
+		struct store_harvest *h = store_rows_add(&r);
+		*h = (struct store_harvest){
+			.id = arena_copy(a, query_get_str(q, 0)),
+			.path = arena_copy(a, query_get_str(q, 1)),
+			.ended = { query_get_i64(q, 2) },
+		};
+	}
+	enum err e = store_rows_end(&r, &q, OK, a, w);
+	*list = r.rows;
+	*n = r.n;
+	return e;
+}
+
+enum err
 store_order_warcs(struct store *st, struct str harvest, struct arena *a,
     struct store_harvest_warc **list, size_t *n, struct why *w)
 {
@@ -314,6 +342,19 @@ store_outbox_totals(struct store *st, struct store_outbox_totals *t,
 			.bytes = (uint64_t)query_get_i64(q, 1),
 			.oldest = { query_get_i64(q, 2) },
 		};
+	return query_end(&q, w);
+}
+
+enum err
+store_outbox_oldest(struct store *st, struct wall *t, struct why *w)
+{
+	struct query *q = database_query(st->db, "SELECT created FROM outbox"
+	    " WHERE node = ?1 ORDER BY number LIMIT 1");
+
+	t->us = 0;
+	query_str(q, 1, st->node);
+	if (query_step(q))
+		t->us = query_get_i64(q, 0);
 	return query_end(&q, w);
 }
 

@@ -58,6 +58,16 @@ MUST_USE enum err store_order_told(struct store *, const struct store_order *,
 MUST_USE enum err store_order_open(struct store *, struct arena *a,
     struct str **ids, size_t *n, struct why *);
 
+/*
+ * This daemon's harvests that came by a broker and ended after `after`, until
+ * `until`: id, path and ended, at most STORE_ENDED_MAX, the longest ago first.
+ * Memory: `a`.
+ */
+#define STORE_ENDED_MAX 100
+MUST_USE enum err store_order_ended(struct store *, struct wall after,
+    struct wall until, struct arena *a, struct store_harvest **, size_t *n,
+    struct why *);
+
 /* Files in their places that no message was put about yet, by name. */
 MUST_USE enum err store_order_warcs(struct store *, struct str harvest,
     struct arena *a, struct store_harvest_warc **, size_t *n, struct why *);
@@ -94,6 +104,9 @@ struct store_outbox_totals {
 	uint64_t messages, bytes;    /* bytes: of the bodies */
 	struct wall oldest;          /* us 0: there is none */
 };
+/* When the first message of this daemon was put; us 0: there is none. */
+MUST_USE enum err store_outbox_oldest(struct store *, struct wall *,
+    struct why *);
 /* Reads all rows: for the start. */
 MUST_USE enum err store_outbox_totals(struct store *,
     struct store_outbox_totals *, struct why *);

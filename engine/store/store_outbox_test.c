@@ -93,6 +93,15 @@ totals(void)
 	return t;
 }
 
+static struct wall
+oldest(void)
+{
+	struct wall t;
+
+	assert_int_equal(store_outbox_oldest(store, &t, NULL), OK);
+	return t;
+}
+
 static void
 assert_text(struct str s, const char *text)
 {
@@ -111,6 +120,7 @@ in_order_within_a_harvest(void **state)
 	(void)state;
 	assert_int_equal(totals().messages, 0);
 	assert_int_equal(totals().oldest.us, 0);
+	assert_int_equal(oldest().us, 0);
 	assert_int_equal(next("b", 0).number, 0);
 	put("b", "m1", "{\"a\":\"\xc3\xa4\"}");
 	put("a", "m2", "{}");
@@ -118,6 +128,7 @@ in_order_within_a_harvest(void **state)
 	assert_int_equal(totals().messages, 3);
 	assert_int_equal(totals().bytes, 10 + 2 + 7);
 	assert_int_equal(totals().oldest.us, t0.us);
+	assert_int_equal(oldest().us, t0.us);
 	assert_int_equal(store_outbox_harvests(store, &arena, &ids, &n, NULL),
 	    OK);
 	assert_int_equal(n, 2);
@@ -297,6 +308,35 @@ stops(void **state)
 	assert_int_equal(store_stop_put(store, STR(""), t0, NULL), ERR_INPUT);
 }
 
+static void
+ended_ones(void **state)
+{
+	static const char *const ids[] = { "e1", "e2", "e3", "e4" };
+	struct store_harvest *list;
+	size_t n;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		add_harvest(ids[i]);
+		if (i != 1)
+			assert_int_equal(store_order_put(store,
+			    str_of(ids[i]), STR("k"), t0, NULL), OK);
+		assert_int_equal(store_harvest_set_state(store,
+		    str_of(ids[i]), i == 3 ? STORE_HARVEST_RUNNING :
+		    STORE_HARVEST_SUCCEEDED, days((int)i), NULL), OK);
+	}
+	/* e2 came by no broker, e4 runs. */
+	assert_int_equal(store_order_ended(store, (struct wall){ 0 }, days(9),
+	    &arena, &list, &n, NULL), OK);
+	assert_int_equal(n, 2);
+	assert_text(list[0].id, "e1");
+	assert_text(list[0].path, "/data/a");
+	assert_int_equal(list[1].ended.us, days(2).us);
+	assert_int_equal(store_order_ended(store, days(0), days(1), &arena,
+	    &list, &n, NULL), OK);
+	assert_int_equal(n, 0);
+}
+
 /* Only what runs is stopping; the stop is kept in any case. */
 static void
 stops_of_known_ones(void **state)
@@ -436,6 +476,7 @@ main(int argc, char **argv)
 		WITH(files_are_announced_once),
 		WITH(stops),
 		WITH(stops_of_known_ones),
+		WITH(ended_ones),
 		WITH(crashes),
 		WITH(each_daemon_has_its_own),
 		WITH(copied),

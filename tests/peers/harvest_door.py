@@ -13,7 +13,8 @@ import stat
 import sys
 import uuid
 
-from peer import check, done, need, note, python_with, same, skip, wait_until
+from peer import (check, done, need, note, ours, python_with, same, skip,
+                  wait_until)
 
 PACKAGES = "kombu==5.3.7", "pika==1.3.2"
 if "KOMBU_IS_HERE" not in os.environ:
@@ -24,15 +25,17 @@ if "KOMBU_IS_HERE" not in os.environ:
     os.environ["KOMBU_IS_HERE"] = "1"
     os.execv(python, [python, *sys.argv])
 
+import http.server
 import json
 import socket
+import threading
 import time
 
 from kombu import Connection, Exchange, Queue
 from kombu.pools import producers
 
 from peer import PLACE
-from rabbitmq import Rabbit, need_rabbitmq
+from rabbitmq import Rabbit, Relay, need_rabbitmq
 from harvest_door_web import Web
 from serve import Serve
 from simulated import Platforms
@@ -231,6 +234,9 @@ def objects():
             if r.startswith("sfm_exchange") and "sfm_ui" not in r and
             "\texport.start." not in r}
     same("its keys", keys, BINDINGS)
+    check("health: consumers of each queue", wait_until(lambda: all(
+        door.metric("argiope_harvest_door_queue_consumers", queue=q) == 1
+        for q, _ in BINDINGS if q != "argiope_stop_one"), 25))
 
 
 def whole():
@@ -347,6 +353,8 @@ def letters():
     for text in bodies:
         sfm.raw("mastodon_harvester", text, exchange="")
     sfm.raw("harvest.stop.any.thing", "stop!")
+    check("health: dead letters", wait_until(lambda: door.metric(
+        "argiope_harvest_door_letters_waiting") == 4, 25))
     found = dead_letters(4)
     same("letters: reasons", sorted(h["x-argiope-reason"] for h, _ in found),
          ["no_id", "not_json", "not_json", "not_object"])
@@ -432,7 +440,8 @@ class Followed:
             return
         same(f"{self.type}: success", (f["status"], f["errors"]),
              ("completed success", []))
-        same(f"{self.type}: its posts", self.count(), items)
+        check(f"{self.type}: its posts", self.count() in items,
+              (self.count(), items))
         check(f"{self.type}: its files", warcs <= len(self.warcs()) ==
               f["warcs"]["count"], (self.warcs(), f["warcs"]))
         files = {ROOT + w["warc"]["path"].removeprefix("/sfm-data")
@@ -493,6 +502,11 @@ def streams():
                               consumers("twitter_harvester"),
                               consumers("mastodon_stream_harvester")) ==
                      (1, 0, 0), 10))
+    check("health: what waits", wait_until(lambda: (
+        door.metric("argiope_harvest_door_queue_messages",
+                    queue="twitter_harvester"),
+        door.metric("argiope_harvest_door_queue_slots_used",
+                    queue="twitter_harvester")) == (1, 1), 25))
     check("streams: other queues are", consumers("mastodon_harvester") == 1)
     connected("/1.1/statuses/filter.json", "/api/v1/streaming/public")
     before = len(sim.world(PRIVATE)["public"])
@@ -513,7 +527,7 @@ def streams():
     same("streams: nothing else", set(tweets.words() + toots.words()),
          {"running"})
     sfm.publish("harvest.stop.mastodon.mastodon_stream", {"id": toots.id})
-    toots.ends(shown, 1)
+    toots.ends([shown], 1)
     check("streams: it said stopping", toots.words()[-2:] == [
         "stopping", "completed success"], toots.words())
     waiting.runs()
@@ -533,9 +547,10 @@ def streams():
         lambda: "running" in tweets.words()[before:], 20), tweets.words())
     check("streams: and says so", "harvest_resumed" in [
         w["code"] for w in tweets.said()[-1]["warnings"]], tweets.said()[-1])
-    waiting.ends(5, 1)
+    waiting.ends([5], 1)
     sfm.publish("harvest.stop.twitter.filter", {"id": tweets.id})
-    tweets.ends(25, 2)
+    # Twitter cannot be asked for what comes between two connections.
+    tweets.ends([20, 25], 2)
     same("streams: all is consumed again", [consumers(q) for q in (
         "twitter_harvester", "mastodon_stream_harvester")], [1, 1])
     del door.settings[-3:]
@@ -606,6 +621,61 @@ def limits():
         "paused" in sfm.statuses(o["id"]) for o in orders),
         [sfm.statuses(o["id"]) for o in orders])
     same("outbox_bytes_max: it has room", door.metric(full), 0)
+    del door.settings[-n:]
+    door.restart()
+
+
+class Api(http.server.BaseHTTPRequestHandler):
+    """SFM's interface: which WARC files it has."""
+    known, asked = set(), []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        self.send_response(200 if "*" in self.known else 404)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_):
+        pass
+
+
+def lost_confirm(relay, o):
+    """The broker takes the news of a file, and its confirm is lost."""
+    slow(1500)
+    sfm.publish(KEY, o)
+    sfm.wait(lambda: sfm.statuses(o["id"]))
+    # The confirm of this status comes first.
+    sfm.quiet(0.7)
+    relay.muted = True
+    sim.faults()
+    check("lost confirm: the broker has the message", sfm.wait(
+        lambda: sfm.of(o["id"], "warc_created"), 60), door.said())
+    relay.cut()
+    f = sfm.final(o["id"], 60)
+    check("lost confirm: it ends", f is not None, door.said())
+    return [w["warc"]["id"] for w in sfm.of(o["id"], "warc_created")]
+
+
+def api():
+    """After a lost confirm SFM is asked whether it has the file."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Api)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    relay = Relay(rabbit.port)
+    n = with_settings(
+        f"harvest.url=amqp://guest@127.0.0.1:{relay.port}",
+        f"harvest.sfm_api=http://127.0.0.1:{server.server_port}/")
+    Api.known.add("*")
+    ids = lost_confirm(relay, order("ada"))
+    same("sfm_api: a file that it has is not told of again", len(ids), 1)
+    same("sfm_api: it was asked once, by the file's id", Api.asked,
+         [f"/api/v1/warcs/{ids[0]}/"])
+    Api.known.clear()
+    ids = lost_confirm(relay, order("ada"))
+    check("sfm_api: one that it has not is, under its id", len(ids) == 2 and
+          ids[0] == ids[1], ids)
+    same("sfm_api: it was asked", Api.asked[1:], [f"/api/v1/warcs/{ids[0]}/"])
+    server.shutdown()
     del door.settings[-n:]
     door.restart()
 
@@ -697,6 +767,79 @@ def crashed():
     same("crashed: it was not read", sfm.of(o["id"]), [])
 
 
+def claims():
+    """They go 30 days after the end, and not before."""
+    orders = [order("bob") for _ in range(2)]
+    for o in orders:
+        sfm.publish(KEY, o)
+    same("claims: both end", [bool(sfm.final(o["id"])) for o in orders],
+         [True, True])
+    files = [f"{place(o)}/.argiope/{o['id']}.claim" for o in orders]
+    door.stop(40)
+    with sqlite3.connect(door.data + "/store.db") as db:
+        for o, days in zip(orders, (31, 29)):
+            db.execute("UPDATE harvest SET ended = ended - ? WHERE id = ?",
+                       (days * 86400 * 10**6, o["id"]))
+    db.close()
+    check("claims: they are there", all(map(os.path.exists, files)), files)
+    door.start()
+    check("claims: the older one goes", wait_until(
+        lambda: not os.path.exists(files[0]), 20))
+    check("claims: the other one stays", os.path.exists(files[1]))
+
+
+def shared():
+    """Two daemons share the work; one is killed, and comes back: each harvest
+    ends, and no file is told of under two ids."""
+    two = Door("two")
+    wait_until(lambda: two.log_has("side=publishing") and
+               consumers("mastodon_harvester") == 2, 30)
+    orders = [order("bob") for _ in range(24)]
+    for o in orders[:12]:
+        sfm.publish(KEY, o)
+    sfm.wait(lambda: sum(bool(sfm.of(o["id"])) for o in orders) >= 4, 20)
+    two.kill()
+    for o in orders[12:]:
+        sfm.publish(KEY, o)
+    sfm.quiet(3)
+    two.start()
+    finals = [sfm.final(o["id"], 60) for o in orders]
+    same("shared: each ends", [f and f["status"] for f in finals],
+         ["completed success"] * len(orders))
+    sfm.quiet()
+    owners = [open(f"{place(o)}/.argiope/{o['id']}.claim").read()
+              for o in orders]
+    same("shared: both have worked", set(owners), {"one", "two"})
+    for o in orders:
+        ids = {}
+        for w in sfm.of(o["id"], "warc_created"):
+            ids.setdefault(w["warc"]["path"], set()).add(w["warc"]["id"])
+        there = {f.removeprefix(ROOT) for f in glob.glob(
+            place(o) + "/20*/*/*/*/*.warc.gz")}
+        check("shared: each file once", {p.removeprefix("/sfm-data")
+              for p in ids} == there and len(there) == 1 and
+              all(len(v) == 1 for v in ids.values()), (ids, there))
+    same("shared: the other one ends in order", two.stop(40), 0)
+
+
+def retired():
+    """The queue of stops of a daemon that is gone, and of one that is not."""
+    words = ["--set", f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}"]
+    code, out, err = ours("harvest", "retire", "one", *words)
+    same("retire: not while it runs", code, 75)
+    door.stop(40)
+    code, out, err = ours("harvest", "retire", "one", *words)
+    same("retire: exit code", (code, err), (0, ""))
+    same("retire: the queue is gone", depth("argiope_stop_one"), None)
+    code, out, err = ours("harvest", "retire", "one", *words)
+    same("retire: there is no other", code, 66)
+    door.start()
+    check("retire: a daemon that comes back has one again", wait_until(
+        lambda: depth("argiope_stop_one") == 0, 20))
+    code, out, err = ours("harvest", "retire", "one")
+    same("retire: without harvest.url", code, 78)
+
+
 def no_listener():
     """A message that no queue takes waits; so does the broker's own end."""
     sfm.connection.release()
@@ -709,6 +852,13 @@ def no_listener():
     check("no listener: messages come back", wait_until(
         lambda: (door.metric("argiope_harvest_door_published_total",
                              result="returned") or 0) >= 1, 20))
+    check("health: the age of the outbox", wait_until(lambda: door.metric(
+        "argiope_harvest_door_outbox_oldest_seconds") >= 1, 25))
+    note_of = json.loads(door.http("/status")[2])["doors"]
+    check("health: a line for people", any(re.search(
+        r"slots, 0 wait; outbox: [1-9]\d* messages, the oldest \d+ s; dead "
+        r"letters: \d+; connections lost: \d+", json.dumps(d))
+        for d in note_of), note_of)
     rabbit.kill()
     rabbit.start()
     sfm.connect()
@@ -754,8 +904,8 @@ sfm = Sfm()
 wait_until(lambda: door.log_has("side=publishing") and
            depth("argiope_dead") is not None, 20)
 for scene in (objects, whole, refused, letters, stops, pauses, streams, limits,
-              kills,
-              crashed, no_listener, secrets):
+              api, kills, claims, shared, retired, crashed, no_listener,
+              secrets):
     if wanted and scene.__name__ not in wanted:
         continue
     note(scene.__name__)

@@ -10,11 +10,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 
 from peer import PLACE, fixed_port, need, skip, start, wait_until
 
 BIN = "/usr/lib/rabbitmq/bin/"
-READY_SECONDS_MAX = 60
+READY_SECONDS_MAX = 120
 END_SECONDS_MAX = 30
 
 CONF = """loopback_users.guest = true
@@ -148,3 +149,52 @@ class Rabbit:
         if done.returncode != 0:
             sys.exit(f"rabbitmqctl {words}: {done.stdout}{done.stderr}")
         return done.stdout
+
+
+class Relay:
+    """Connections to a port, passed on; what comes back can be swallowed, so
+    that a peer is heard and its answers are lost."""
+
+    def __init__(self, port):
+        self.to, self.muted, self.pairs = port, False, []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            near, _ = self.listener.accept()
+            try:
+                far = socket.create_connection(("127.0.0.1", self.to), 5)
+            except OSError:
+                near.close()
+                continue
+            far.settimeout(None)
+            self.pairs.append((near, far))
+            for a, b, back in (near, far, False), (far, near, True):
+                threading.Thread(target=self.pass_on, args=(a, b, back),
+                                 daemon=True).start()
+
+    def pass_on(self, a, b, back):
+        try:
+            while data := a.recv(65536):
+                if not (back and self.muted):
+                    b.sendall(data)
+        except OSError:
+            pass
+        for s in a, b:
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def cut(self):
+        """All connections end; later ones are heard again."""
+        pairs, self.pairs = self.pairs, []
+        for pair in pairs:
+            for s in pair:
+                try:
+                    s.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+        self.muted = False
