@@ -211,13 +211,12 @@ queues(void **state)
 	assert_int_equal(n, 2);
 	assert_text(keys[0], "harvest.start.mastodon.mastodon_account");
 	assert_text(keys[1], "harvest.start.mastodon.mastodon_hashtag");
-	/* Streams are not harvested yet. */
 	assert_string_equal(queue_table_find(STR("mastodon_stream"))->name,
 	    "mastodon_stream_harvester");
 	assert_string_equal(queue_table_find(STR("twitter_filter_stream"))
 	    ->name, "twitter_harvester");
-	/* It comes by WebSocket. */
-	assert_null(queue_table_find(STR("bluesky_jetstream")));
+	assert_string_equal(queue_table_find(STR("bluesky_jetstream"))->name,
+	    "bluesky_stream_harvester");
 	assert_null(queue_table_find(STR("unknown")));
 	for (size_t i = 0; (row = queue_table_at(i)) != NULL; i++)
 		assert_true(strlen(row->name) < 64);

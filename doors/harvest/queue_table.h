@@ -29,7 +29,7 @@ struct queue_row {
 	const char *export_keys;
 };
 
-#define QUEUE_TABLE_N 12u
+#define QUEUE_TABLE_N 26u
 
 /* The i-th; NULL after the last. */
 const struct queue_row *queue_table_at(size_t i);

@@ -34,7 +34,7 @@ dropped(struct mail *m)
 }
 
 static enum err
-drop_one(struct sweep *s, const struct store_ended *x)
+drop_one(struct sweep *s, const struct store_harvest *x)
 {
 	const struct root *r = roots_find_local(&s->door->roots, x->path);
 	const struct shared_root root = { r == NULL ? NULL : r->local.p,

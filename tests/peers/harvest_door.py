@@ -209,6 +209,7 @@ BINDINGS = {("argiope_stop_one", "harvest.stop.#")} | {
         "mastodon_harvester": ["mastodon.mastodon_account",
                                "mastodon.mastodon_hashtag"],
         "bluesky_harvester": ["bluesky.bluesky_author_feed"],
+        "bluesky_stream_harvester": ["bluesky.bluesky_jetstream"],
         "feed_harvester": ["feed.feed_entries"],
         "youtube_harvester": ["youtube.youtube_channel",
                               "youtube.youtube_comments"],
