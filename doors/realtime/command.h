@@ -106,7 +106,6 @@ const char *code_text(enum code);   /* "bad_json" */
 	X(NAME_TEMPLATE, "name_template", TEXT, name_template,               \
 	    "with {COUNT}, {DATE}, {TIME}")                                  \
 	X(START_AT, "start_at", NUMBER, start_at, "Unix seconds")            \
-	X(EXPORT_ID, "id", TEXT, export_id, "an export's id")                \
 	X(EXPORT_ORDER, "order", VALUE, export_order,                        \
 	    "an object: type, format, and collection, seeds or harvests")\
 	X(ID, "id", TEXT, id_arg, "a harvest's id")                          \
@@ -217,14 +216,14 @@ enum right { RIGHT_READ, RIGHT_WRITE, RIGHT_HARVEST_READ,
 	    "copy the data directory into itself, for argiope backup")       \
 	X(EXPLAIN, explain, "explain", READ, OF1(URL), OF4(POLICY,           \
 	    PARENT_COST, SEEDS, DEPTH), "which rule decides")                \
-	X(EXPORT_START, export_start, "export.start", READ,                  \
+	X(EXPORT_START, export_start, "export.start", HARVEST_WRITE,         \
 	    OF1(EXPORT_ORDER), 0, "make a table of what was harvested")      \
-	X(EXPORT_LIST, export_list, "export.list", READ, 0, OF2(START, SIZE), \
-	    "exports, the newest first")                                     \
-	X(EXPORT_GET, export_get, "export.get", READ, OF1(EXPORT_ID), 0,     \
+	X(EXPORT_LIST, export_list, "export.list", HARVEST_READ, 0,          \
+	    OF2(START, SIZE), "exports, the newest first")                   \
+	X(EXPORT_GET, export_get, "export.get", HARVEST_READ, OF1(ID), 0,    \
 	    "one export, with what came of it")                              \
-	X(EXPORT_CANCEL, export_cancel, "export.cancel", READ,               \
-	    OF1(EXPORT_ID), 0, "end one that is not over")        \
+	X(EXPORT_CANCEL, export_cancel, "export.cancel", HARVEST_WRITE,      \
+	    OF1(ID), 0, "end one that is not over")                          \
 	X(HARVEST_TYPES, harvest_types, "harvest.types", HARVEST_READ, 0,    \
 	    OF1(HARVEST_TYPE), "what can be harvested, and what it takes")   \
 	X(HARVEST_START, harvest_start, "harvest.start", HARVEST_WRITE,      \
@@ -270,15 +269,15 @@ struct command {
 	bool closed_event, body, preview, partial, duplicates, failures;
 	struct str tag, kind, name, headers, status, pattern, reason, text_arg,
 	    type, host, order, digest, links_to, url, unit, timing,
-	    name_template, export_id, id_arg, credential, path;
+	    name_template, id_arg, credential, path;
 	struct command_texts {
 		struct str *p;
 		size_t n;
 	} tags, urls;
 	struct launch_seed *seeds;
 	size_t seeds_n;
-	yyjson_val *policy, *sync_token, *sync_tokens, *export_order, *order_seeds, *options,
-	    *collection_set, *message, *harvest;
+	yyjson_val *policy, *sync_token, *sync_tokens, *export_order,
+	    *order_seeds, *options, *collection_set, *message, *harvest;
 	unsigned rights;             /* of the sender */
 	struct arena arena;
 	yyjson_doc *doc;

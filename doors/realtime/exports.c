@@ -18,18 +18,6 @@ struct asking {
 	struct buf message;
 };
 
-/* False: the task has failed. */
-static bool
-is_allowed(struct task *t, enum token_access access)
-{
-	bool allowed = t->client != NULL ? web_socket_may_at(
-	    t->client->socket, TOKEN_DOOR_HARVEST, access) :
-	    web_may(t->request, TOKEN_DOOR_HARVEST, access);
-
-	return allowed || task_fail(t, CODE_FORBIDDEN, "The token may not do "
-	    "that: it has no scope harvest:%s.", token_access_text(access));
-}
-
 static void
 put_export(struct task *t, const struct store_export *x)
 {
@@ -55,7 +43,7 @@ begin_asking(struct task *t, void (*done)(struct exporting_request *))
 {
 	struct asking *a = task_ask(t, sizeof(*a));
 
-	a->request = (struct exporting_request){ .id = t->command.export_id,
+	a->request = (struct exporting_request){ .id = t->command.id_arg,
 	    .done = done, .arg = t };
 	return a;
 }
@@ -65,8 +53,6 @@ verb_export_start(struct task *t)
 {
 	size_t n;
 
-	if (!is_allowed(t, TOKEN_WRITE))
-		return;
 	char *text = yyjson_val_write(t->command.export_order, 0, &n);
 	CHECK(text != NULL);
 	struct asking *a = begin_asking(t, got_one);
@@ -79,8 +65,6 @@ verb_export_start(struct task *t)
 void
 verb_export_get(struct task *t)
 {
-	if (!is_allowed(t, TOKEN_READ))
-		return;
 	exporting_get(t->door->host->exporting, &begin_asking(t, got_one)
 	    ->request);
 }
@@ -88,8 +72,6 @@ verb_export_get(struct task *t)
 void
 verb_export_cancel(struct task *t)
 {
-	if (!is_allowed(t, TOKEN_WRITE))
-		return;
 	exporting_cancel(t->door->host->exporting, &begin_asking(t, got_one)
 	    ->request);
 }
@@ -124,8 +106,6 @@ got_list(struct exporting_request *r)
 void
 verb_export_list(struct task *t)
 {
-	if (!is_allowed(t, TOKEN_READ))
-		return;
 	exporting_list(t->door->host->exporting, &begin_asking(t, got_list)
 	    ->request);
 }

@@ -145,8 +145,9 @@ root_of(void *arg, struct str path)
 {
 	const struct harvest_service *s = arg;
 
-	return s->limits.root_of == NULL ? (struct shared_root){ .path = NULL } :
-	    s->limits.root_of(s->limits.arg, path);
+	if (s->limits.root_of == NULL)
+		return (struct shared_root){ .path = NULL };
+	return s->limits.root_of(s->limits.arg, path);
 }
 
 /* ---- What harvests tell ------------------------------------------ */
