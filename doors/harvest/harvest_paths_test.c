@@ -162,6 +162,19 @@ take(struct str path, const char *id, const char *instance, struct why *w)
 	return e;
 }
 
+static enum err
+drop(struct str path, const char *id, const char *instance)
+{
+	const struct shared_root none = { .path = NULL };
+	struct shared_dir d;
+
+	assert_int_equal(shared_dir_open(&none, path.p, SHARED_DIR_LOOK, &d,
+	    NULL), OK);
+	enum err e = claim_drop(&d, str_of(id), str_of(instance), NULL);
+	shared_dir_close(&d);
+	return e;
+}
+
 static void
 claims(void **state)
 {
@@ -173,15 +186,11 @@ claims(void **state)
 	assert_non_null(mkdtemp(dir));
 	mode_t before = umask(002);
 	struct str path = arena_printf(&arena, "%s/a/b", dir);
-	assert_int_equal(take(path, "sfmui:45", "one", &w),
-	    OK);
-	assert_int_equal(take(path, "sfmui:45", "one", NULL),
-	    OK);
-	assert_int_equal(take(path, "sfmui:45", "two", &w),
-	    ERR_EXISTS);
+	assert_int_equal(take(path, "sfmui:45", "one", &w), OK);
+	assert_int_equal(take(path, "sfmui:45", "one", NULL), OK);
+	assert_int_equal(take(path, "sfmui:45", "two", &w), ERR_EXISTS);
 	assert_string_equal(w.text, "one has the harvest");
-	assert_int_equal(take(path, "sfmui:46", "two", NULL),
-	    OK);
+	assert_int_equal(take(path, "sfmui:46", "two", NULL), OK);
 	const char *file = arena_printf(&arena,
 	    "%.*s/.argiope/sfmui_45.claim", STR_FMT(path)).p;
 	assert_int_equal(stat(file, &s), 0);
@@ -191,17 +200,13 @@ claims(void **state)
 	assert_int_equal(file_store(arena_printf(&arena,
 	    "%.*s/.argiope/.sfmui_45.one", STR_FMT(path)).p, STR("on"), NULL),
 	    OK);
-	assert_int_equal(take(path, "sfmui:45", "two", NULL),
-	    OK);
+	assert_int_equal(take(path, "sfmui:45", "two", NULL), OK);
 	/* Only its owner removes it. */
-	assert_int_equal(claim_drop(path, STR("sfmui:45"), STR("one"), NULL),
-	    OK);
+	assert_int_equal(drop(path, "sfmui:45", "one"), OK);
 	assert_int_equal(stat(file, &s), 0);
-	assert_int_equal(claim_drop(path, STR("sfmui:45"), STR("two"), NULL),
-	    OK);
+	assert_int_equal(drop(path, "sfmui:45", "two"), OK);
 	assert_int_equal(stat(file, &s), -1);
-	assert_int_equal(claim_drop(path, STR("sfmui:45"), STR("two"), NULL),
-	    OK);
+	assert_int_equal(drop(path, "sfmui:45", "two"), OK);
 	umask(before);
 	assert_int_equal(tree_remove(dir, NULL), OK);
 }
