@@ -544,6 +544,19 @@ too_many_calls_are_waited_for(void **state)
 }
 
 static void
+a_server_may_say_when_to_try_again(void **state)
+{
+	SEARCH(CATS "," BEARER, { 429, "Retry-After: 1\r\n", "" },
+	    /* The second answer comes a second later. */
+	    { 429, "Retry-After: Thu, 01 Jan 1970 00:05:01 GMT\r\n", "" },
+	    { 429, "Retry-After: soon\r\n", "" }, EMPTY);
+
+	(void)state;
+	testing_expect_findings(&h, "again 11\nagain 309\nagain 240\n"
+	    "done\n");
+}
+
+static void
 without_a_date_waits_grow(void **state)
 {
 #define BARE { 429, "", "" }
@@ -639,6 +652,7 @@ main(void)
 		cmocka_unit_test(the_newer_host_has_its_own_token),
 		cmocka_unit_test(failures_have_the_title_of_the_answer),
 		cmocka_unit_test(too_many_calls_are_waited_for),
+		cmocka_unit_test(a_server_may_say_when_to_try_again),
 		cmocka_unit_test(without_a_date_waits_grow),
 		cmocka_unit_test(orders_are_checked),
 		cmocka_unit_test(damaged_checkpoints_are_refused),

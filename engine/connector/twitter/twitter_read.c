@@ -83,19 +83,38 @@ read_rate(const struct connector_answer *answer, const char *name,
 	return str_to_u64(http_find(answer->head, str_of(name)), out);
 }
 
+/* Seconds from the answer on; Retry-After in both of its forms. */
+static bool
+read_reset(const struct connector_answer *answer, int64_t *in_s)
+{
+	uint64_t s;
+	struct wall at;
+
+	if (read_rate(answer, "x-rate-limit-reset", &s))
+		*in_s = (int64_t)MIN(s, INT32_MAX) - wall_s(answer->when);
+	else if (read_rate(answer, "Retry-After", &s))
+		*in_s = (int64_t)MIN(s, INT32_MAX);
+	else if (wall_from_http(http_find(answer->head, STR("Retry-After")),
+	    &at))
+		*in_s = wall_s(at) - wall_s(answer->when);
+	else
+		return false;
+	return true;
+}
+
 unsigned
 twitter_wait_s(const struct connector_answer *answer, unsigned waits)
 {
-	uint64_t left, reset_s;
-	int64_t wait_s = WAIT_LEAST_S;
+	uint64_t left;
+	int64_t in_s;
 
 	if (read_rate(answer, "x-rate-limit-remaining", &left) && left > 0)
 		return WAIT_LEAST_S; /* one call a second, or the like */
-	if (!read_rate(answer, "x-rate-limit-reset", &reset_s))
+	if (!read_reset(answer, &in_s))
 		return MIN(WAIT_UNKNOWN_S << MIN(waits, 4),
 		    WAIT_UNKNOWN_MOST_S);
-	wait_s += (int64_t)MIN(reset_s, INT32_MAX) - wall_s(answer->when);
-	return (unsigned)MIN(MAX(wait_s, WAIT_LEAST_S), WAIT_MOST_S);
+	return (unsigned)MIN(MAX(in_s + WAIT_LEAST_S, WAIT_LEAST_S),
+	    WAIT_MOST_S);
 }
 
 /* ---- URLs -------------------------------------------------------------- */
