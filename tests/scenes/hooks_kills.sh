@@ -45,10 +45,15 @@ for moment in "${moments[@]}"; do
 		kill -9 "$pid" 2>/dev/null
 		wait "$pid" 2>/dev/null
 		[ $? = 137 ] && killed=$((killed + 1))
-		# The command may outlive the crawl that was killed.
+		# The command may outlive the crawl that was killed, and on a
+		# busy machine the crawl's end takes its time (75).
 		sleep 0.1
-		"$A" crawl --resume "${words[@]}" >out 2>&1
-		code=$?
+		for ((try = 0; try < 100; try++)); do
+			"$A" crawl --resume "${words[@]}" >out 2>&1
+			code=$?
+			[ "$code" = 75 ] || break
+			sleep 0.1
+		done
 		[ "$code" = 66 ] && over=$((over + 1))
 		[ "$code" = 0 ] || [ "$code" = 66 ] || uncalled+="$code "
 		for file in tape/*.warc.gz d/archive/*.warc.gz; do
