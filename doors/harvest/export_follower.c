@@ -3,6 +3,7 @@
 #include "doors/harvest/export_status.h"
 #include "os/clock.h"
 #include "os/log.h"
+#include "os/shared_dir.h"
 #include "os/system.h"
 #include "os/tree.h"
 
@@ -241,10 +242,32 @@ admit(void *arg, struct str local, struct why *w)
 	return tree_check_beneath(root->local.p, local.p, w);
 }
 
+/* So the export's own directory gets the group of the root, too. */
+static enum err
+make_above(void *arg, struct str local, struct why *w)
+{
+	const struct harvest_door *d = arg;
+	const struct root *root = roots_find_local(&d->roots, local);
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct shared_dir dir;
+	size_t n = local.n;
+
+	CHECK(root != NULL);         /* it was admitted */
+	while (n > 0 && local.p[n - 1] != '/')
+		n--;
+	if (n <= root->local.n + 1)
+		return OK;
+	const struct shared_root shared = { root->local.p, d->umask };
+	enum err e = shared_dir_open(&shared, arena_copy(&a, str_cut(local, 0,
+	    n - 1)).p, SHARED_DIR_MAKE, &dir, w);
+	shared_dir_close(&dir);
+	return e;
+}
+
 void
 export_follower_open(struct harvest_door *d)
 {
-	struct exporting_places p = { to_local, admit, d };
+	struct exporting_places p = { to_local, admit, make_above, d };
 
 	exporting_set_places(d->host->exporting, &p);
 	d->export_listener.changed = on_change;

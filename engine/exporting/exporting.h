@@ -60,6 +60,9 @@ struct exporting_places {
 	/* Any thread, blocks: whether a directory here may be read or written.
 	 * Errors: INPUT, DENIED; ABSENT: its root is not there. */
 	enum err (*admit)(void *arg, struct str local, struct why *);
+	/* Any thread, blocks: make the directories above one that is admitted
+	 * and will be written.  Errors: those of os/shared_dir.h. */
+	enum err (*make_above)(void *arg, struct str local, struct why *);
 	void *arg;
 };
 void exporting_set_places(struct exporting *, const struct exporting_places *);

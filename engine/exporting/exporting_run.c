@@ -233,12 +233,11 @@ static enum err
 make_place(struct work *x, const char *dir, struct why *w)
 {
 	const struct exporting_places *p = &x->exporting->places;
-	enum err e = OK;
 
-	if (x->row.path.n > 0 && p->admit != NULL)
-		e = p->admit(p->arg, x->row.path, w);
-	return e == OK ? tree_make_dir(dir_of(str_of(dir), &x->arena).p, w) :
-	    e;
+	if (x->row.path.n == 0 || p->admit == NULL)
+		return tree_make_dir(dir_of(str_of(dir), &x->arena).p, w);
+	enum err e = p->admit(p->arg, x->row.path, w);
+	return e == OK ? p->make_above(p->arg, x->row.path, w) : e;
 }
 
 static void

@@ -307,7 +307,7 @@ def specification():
     mode = [stat.S_IMODE(os.stat(p).st_mode) for p in
             (folder, os.path.join(folder, m["id"] + "_001.csv"))]
     check("specification: others may write there",
-          mode[0] & 0o775 == 0o775 and mode[1] == 0o664, mode)
+          mode == [0o2775, 0o664], mode)
     first = requester.got[m["id"]][0]
     same("specification: the first status", (first[0], first[1]["status"],
          sorted(first[1])), (KEY.replace("start", "status"), "running",
