@@ -150,7 +150,6 @@ class Door(Serve):
             f"harvest.roots=/sfm-data={ROOT}", "harvest.host=crawl1",
             # Of the scene web alone.
             "harvest.web_messages=off",
-            f"fetch.resolve={HOST}:443:127.0.0.1:{sim.port}",
             "fetch.resolve=" + ",".join(f"{h}:443:127.0.0.1:{sim.port}"
                                         for h in HOSTS),
             f"fetch.ca_file={sim.ca}", *more], **rest)
@@ -791,7 +790,8 @@ def claims():
 
 def shared():
     """Two daemons share the work; one is killed, and comes back: each harvest
-    ends, and no file is told of under two ids."""
+    ends, and no file is told of under two ids.  One that was killed may have
+    two files."""
     two = Door("two")
     wait_until(lambda: two.log_has("side=publishing") and
                consumers("mastodon_harvester") == 2, 30)
@@ -818,7 +818,7 @@ def shared():
         there = {f.removeprefix(ROOT) for f in glob.glob(
             place(o) + "/20*/*/*/*/*.warc.gz")}
         check("shared: each file once", {p.removeprefix("/sfm-data")
-              for p in ids} == there and len(there) == 1 and
+              for p in ids} == there and len(there) >= 1 and
               all(len(v) == 1 for v in ids.values()), (ids, there))
     same("shared: the other one ends in order", two.stop(40), 0)
 
@@ -893,7 +893,9 @@ def without_a_url():
 
 need("harvest_door")
 rabbit = Rabbit()
-sim = Platforms("--items", "400")
+# Rate limits are no part of it, and scenes that follow each other quickly would
+# wait for them.
+sim = Platforms("--items", "400", "--budget", "100000")
 world = sim.world(HOST)
 TOKEN = world["tokens"]["user"]
 ROOT = os.path.join(PLACE, "root")
