@@ -146,8 +146,9 @@ set_data_of_x(struct item_tx *tx, const char *data)
 static void
 kept_rows_are_those_of_the_database(void **state)
 {
-	const struct item_store_options o = { .dir = t.dir,
-		.url = t.url[0] == '\0' ? NULL : t.url, .node = "other" };
+	bool is_file = t.url[0] == '\0';
+	const struct item_store_options o = { .dir = is_file ? t.dir : NULL,
+		.url = is_file ? NULL : t.url, .node = "other" };
 	struct items_test other = { .now = t.now };
 
 	(void)state;
