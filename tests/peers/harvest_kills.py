@@ -172,6 +172,7 @@ WANTED = [p for a in world["accounts"] if a["name"] in SEEDS
 door = Serve("one", [
     f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}",
     "harvest.instance=one", "urlfrontier.listen=off",
+    "harvest.web_messages=off",
     "harvest.concurrency=mastodon_harvester=4",
     f"harvest.roots=/sfm-data={ROOT}",
     f"fetch.resolve={HOST}:443:127.0.0.1:{sim.port}",

@@ -179,7 +179,7 @@ def before_the_start(kind):
 def afterwards(kind):
     """It is hurt while the harvest runs; the daemon is killed meanwhile."""
     sim.faults({"match": {"path": "/api/v1/accounts/*/statuses"},
-                "fault": {"stall": 1, "at": 0}})
+                "fault": {"stall": 1500, "at": 0}})
     o = order(kind)
     check(f"{kind} later: it runs", them.wait(lambda: them.statuses(o), 20))
     roots[kind].hurt()
@@ -219,6 +219,7 @@ roots = {kind: KINDS[kind](ROOTS[kind]) for kind in ROOTS}
 door = Serve("one", [
     f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}",
     "harvest.instance=one", "urlfrontier.listen=off",
+    "harvest.web_messages=off",
     "harvest.concurrency=mastodon_harvester=4",
     "harvest.roots=" + ",".join(f"/{k}={p}" for k, p in ROOTS.items()),
     f"fetch.resolve={HOST}:443:127.0.0.1:{sim.port}",
