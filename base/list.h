@@ -67,10 +67,12 @@ list_pop(struct list *l)
 #define LIST_ITEM(node, type, member) CONTAINER(node, type, member)
 /* The first item, taken out. */
 #define LIST_POP(list, type, member) LIST_ITEM(list_pop(list), type, member)
-/* A loop over all items, first to last; `item` must stay in the list. */
+/* A loop over all items, first to last; `item` must stay in the list.  At the
+ * end it is none: its address alone is looked at. */
 #define LIST_EACH(item, list, type, member)                                 \
 	for (type *item = LIST_ITEM((list)->next, type, member);              \
-	    &item->member != (list);                                          \
+	    (const char *)item + offsetof(type, member) !=                    \
+	    (const char *)(list);                                             \
 	    item = LIST_ITEM(item->member.next, type, member))
 
 #endif

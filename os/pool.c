@@ -9,6 +9,7 @@ struct pool {
 	struct job *first, **last;
 	size_t waiting, running;
 	bool closing;
+	bool left;                   /* nobody joins the threads */
 	unsigned threads_n;
 	pthread_t threads[];
 };
@@ -50,6 +51,26 @@ ran_job(struct pool *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
+static void
+free_memory(struct pool **pp)
+{
+	pthread_cond_destroy(&(*pp)->more);
+	pthread_cond_destroy(&(*pp)->idle);
+	pthread_mutex_destroy(&(*pp)->lock);
+	mem_free(pp);
+}
+
+/* A pool that was left goes with its last thread. */
+static void
+leave(struct pool *p)
+{
+	pthread_mutex_lock(&p->lock);
+	bool is_last = p->left && --p->threads_n == 0;
+	pthread_mutex_unlock(&p->lock);
+	if (is_last)
+		free_memory(&p);
+}
+
 static void *
 thread_main(void *arg)
 {
@@ -61,6 +82,7 @@ thread_main(void *arg)
 		run_job(j);
 		ran_job(p);
 	}
+	leave(p);
 	return NULL;
 }
 
@@ -93,10 +115,7 @@ pool_free(struct pool **pp)
 	pthread_mutex_unlock(&p->lock);
 	for (unsigned i = 0; i < p->threads_n; i++)
 		pthread_join(p->threads[i], NULL);
-	pthread_cond_destroy(&p->more);
-	pthread_cond_destroy(&p->idle);
-	pthread_mutex_destroy(&p->lock);
-	mem_free(pp);
+	free_memory(pp);
 }
 
 bool
@@ -118,15 +137,16 @@ pool_free_within(struct pool **pp, int64_t ms)
 		/* No further job begins. */
 		p->first = NULL;
 		p->last = &p->first;
-		p->closing = true;
+		p->closing = p->left = true;
+		for (unsigned i = 0; i < p->threads_n; i++)
+			pthread_detach(p->threads[i]);
+		pthread_cond_broadcast(&p->more);
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (is_idle) {
 		pool_free(pp);
 		return true;
 	}
-	for (unsigned i = 0; i < p->threads_n; i++)
-		pthread_detach(p->threads[i]);
 	*pp = NULL;
 	return false;
 }

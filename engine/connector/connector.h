@@ -73,9 +73,6 @@ struct connector_seeds {
 	                              * taken */
 	/* Those of a token that is an object; NULL: a token is a text. */
 	const struct connector_param *fields;
-	/* A token may be a text of any length and with control characters: it
-	 * costs its seed, not the harvest. */
-	bool any_token;
 };
 
 /* A key of the credential.  A table ends with a row without a name. */

@@ -196,7 +196,9 @@ read_seed(struct reading *r, const char *place, yyjson_val *v,
 		out->fields = t;
 		return check_fields(r, token, t);
 	}
-	if (wanted->any_token && yyjson_is_str(t))
+	/* A crawl judges its seeds: one that is too long, or has control
+	 * characters, costs that seed and not the harvest. */
+	if (r->connector->is_crawl && yyjson_is_str(t))
 		out->token = json_text(t);
 	else if (wanted->token != NULL && (e = read_text(r, token, t,
 	    CONNECTOR_SEED_BYTES_MAX, &out->token)) != OK)

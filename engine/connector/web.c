@@ -24,6 +24,6 @@ const struct connector web_pages = {
 	.title = "Web pages",
 	.help = "URLs, and with options what they link to and are made of.",
 	.kind = CONNECTOR_BATCH, .is_crawl = true, .params = params,
-	.seeds = { 1, WEB_SEEDS_MAX, "URL", NULL, NULL, .any_token = true },
+	.seeds = { 1, WEB_SEEDS_MAX, "URL", NULL, NULL },
 	.credential = credential, .hosts = hosts,
 };
