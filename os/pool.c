@@ -42,10 +42,16 @@ take_job(struct pool *p)
 	return j;
 }
 
+/* Home may be gone when the pool was left: then nobody is told. */
 static void
-ran_job(struct pool *p)
+run_in(struct pool *p, struct job *j)
 {
+	struct loop *home = j->home;
+
+	j->run(j);
 	pthread_mutex_lock(&p->lock);
+	if (home != NULL && !p->left)
+		loop_post(home, &j->mail);
 	if (--p->running == 0 && p->first == NULL)
 		pthread_cond_broadcast(&p->idle);
 	pthread_mutex_unlock(&p->lock);
@@ -78,10 +84,8 @@ thread_main(void *arg)
 	struct job *j;
 
 	pthread_setname_np(pthread_self(), "pool");
-	while ((j = take_job(p)) != NULL) {
-		run_job(j);
-		ran_job(p);
-	}
+	while ((j = take_job(p)) != NULL)
+		run_in(p, j);
 	leave(p);
 	return NULL;
 }

@@ -25,7 +25,7 @@ void pool_free(struct pool **);           /* finishes what was submitted */
 /*
  * The same, but for a job that takes longer than that: then the pool and its
  * threads are left to themselves, for the end of the process, and it returns
- * false.  What jobs use must stay.
+ * false.  What jobs use must stay; home is not told of them any more.
  */
 bool pool_free_within(struct pool **, int64_t ms);
 void pool_submit(struct pool *, struct job *);
