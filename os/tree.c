@@ -291,8 +291,12 @@ tree_share(const char *dir, struct why *w)
 		    chmod(path.p, allowed) != 0)
 			e = fail(w, "cannot change the mode of", path.p);
 	}
+	struct stat s = { .st_mode = 0 };
+	if (e == OK && stat(dir, &s) != 0)
+		e = fail(w, "cannot find", dir);
 	/* Whoever may read the files may look them up. */
-	if (e == OK && chmod(dir, allowed | (allowed & 0444) >> 2) != 0)
+	if (e == OK && chmod(dir, allowed | (allowed & 0444) >> 2 |
+	    (s.st_mode & S_ISGID)) != 0)
 		e = fail(w, "cannot change the mode of", dir);
 	return e;
 }

@@ -50,7 +50,8 @@ MUST_USE enum err tree_remove(const char *dir, struct why *);
 MUST_USE enum err tree_exchange(const char *a, const char *b, struct why *);
 /*
  * The directory and the files in it get the modes that the process's umask
- * allows: what os/ makes is otherwise its owner's alone.
+ * allows: what os/ makes is otherwise its owner's alone.  A group that it hands
+ * down (setgid) stays.
  */
 MUST_USE enum err tree_share(const char *dir, struct why *);
 /* The same for one file. */
