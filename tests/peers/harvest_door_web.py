@@ -285,7 +285,8 @@ class Web:
         final = self.sfm.final(o["id"], key=STATUS)
         same("rebuilt: it was new", final and sum_of(final), 1)
         subprocess.run([program(), "archive", "reindex", "--rebuild", "-d",
-                        data, self.root], check=True, capture_output=True)
+                        data, self.root + "/collections"], check=True,
+                       capture_output=True)
         told = subprocess.run(
             [program(), "harvest", "run", "--message", "-", "-d", data,
              "--json", "--into", into, "--set", "fetch.resolve=" +
