@@ -38,7 +38,7 @@ struct item_store;          /* item_store.h: database, names, configuration */
 struct item_tx;
 
 /* The memory of a transaction whose rows the next one may use. */
-#define ITEM_TX_KEPT_BYTES_MAX ((size_t)2 << 20)
+#define ITEM_TX_KEPT_BYTES_MAX ((size_t)1 << 20)
 
 #define ITEM_TIME_NONE ((struct wall){ INT64_MIN })    /* NULL in a column */
 
