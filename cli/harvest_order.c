@@ -34,7 +34,7 @@ const struct option_verb harvest_stop_verb = {
 const struct option_verb harvest_pause_verb = {
 	"harvest pause", "ID", 1, 1,
 	"Have the daemon ask for nothing more of a harvest until it is resumed",
-	"It goes on with harvest resume, or when the daemon starts anew.\n"
+	"\"harvest resume\" continues it; so does a restart of the daemon.\n"
 	EXIT_HELP,
 	rows, ARRAY_LEN(rows)
 };

@@ -31,7 +31,7 @@ struct retiring {
 };
 
 static void
-finish(struct retiring *r)
+end_retiring(struct retiring *r)
 {
 	loop_timer_stop(r->loop, &r->timer);
 	broker_close(r->broker, 0);
@@ -43,7 +43,7 @@ answered(struct broker_question *q)
 	struct retiring *r = CONTAINER(q, struct retiring, question);
 
 	r->why = q->why;
-	finish(r);
+	end_retiring(r);
 }
 
 static void
@@ -54,7 +54,7 @@ too_long(struct timer *t)
 	(void)!why(&r->why, ERR_UNREACHED, "the broker does not answer");
 	/* Its answer comes when the broker is closed. */
 	if (!r->asked)
-		finish(r);
+		end_retiring(r);
 }
 
 static void
@@ -70,7 +70,7 @@ on_event(const struct broker_event *ev, void *arg)
 		broker_delete_queue(r->broker, &r->question);
 	} else if (ev->kind == BROKER_DISCONNECTED) {
 		r->why = ev->why;
-		finish(r);
+		end_retiring(r);
 	}
 }
 

@@ -143,8 +143,8 @@ make_part(const struct shared_dir *top, char *part, const char *path,
 	return e;
 }
 
-/* Each part of `below` that is not there; links that stand in it stay below
- * the root, since each step begins there. */
+/* Creates the missing directories of `below`, one at a time.  Each is resolved
+ * from the root again, so a symbolic link on the way cannot lead out of it. */
 static enum err
 make_below(const struct shared_dir *top, const char *below, const char *path,
     struct why *w)

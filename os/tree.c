@@ -359,7 +359,7 @@ sync_file(const char *path, struct why *w)
 	return e;
 }
 
-/* Who sets a file's mode. */
+/* A callback that sets the mode of a new file. */
 struct mode_setter {
 	enum err (*set)(void *arg, const char *path, struct why *);
 	void *arg;

@@ -37,7 +37,7 @@ SCRIPT_SECONDS_MAX = 900        # with what a script builds the first time
 TAIL_LINES = 60
 # How often it is told what is under way while nothing ends.
 NEWS_SECONDS = 30
-# So many jobs that took most are named at the end.
+# The summary lists this many of the most expensive jobs.
 DEAREST_N = 20
 
 # How many of a kind run at once.  Scripts wait for four fifths of their time.

@@ -220,7 +220,7 @@ take_param(struct api_query *q, const char *name, struct str *value)
 	return true;
 }
 
-/* What is no number is left out, as SFM does it. */
+/* Parameters that are not numbers are ignored, as in SFM. */
 static void
 take_page(struct api_query *q)
 {

@@ -96,7 +96,7 @@ ask_outbox(struct harvest_door *d)
 /* ---- Now and then ----------------------------------------------------- */
 
 static void
-look(struct timer *t)
+ask_again(struct timer *t)
 {
 	struct harvest_door *d = CONTAINER(t, struct harvest_door,
 	    health_timer);
@@ -110,8 +110,8 @@ look(struct timer *t)
 void
 health_begin(struct harvest_door *d)
 {
-	d->health_timer.fire = look;
-	look(&d->health_timer);
+	d->health_timer.fire = ask_again;
+	ask_again(&d->health_timer);
 }
 
 void

@@ -66,7 +66,7 @@ sfm_api_free(struct sfm_api **sp)
 /* ---- A question ------------------------------------------------------- */
 
 static void
-finish(struct sfm_api_question *q)
+end_question(struct sfm_api_question *q)
 {
 	q->has_it = q->status == 200;
 	arena_free(&q->arena);
@@ -112,7 +112,7 @@ done(struct exchange *x, enum transport_end end, struct str detail)
 	else
 		snprintf(q->answer, sizeof(q->answer), "%s: %.80s",
 		    transport_end_text(end), detail.n > 0 ? detail.p : "");
-	finish(q);
+	end_question(q);
 }
 
 static const struct exchange_events events = { connected, head, body, done };
@@ -149,7 +149,7 @@ found(struct resolve_query *query)
 		return;
 	}
 	snprintf(q->answer, sizeof(q->answer), "%.110s", query->error);
-	finish(q);
+	end_question(q);
 }
 
 void

@@ -84,7 +84,7 @@ find(struct store_job *j, struct store *st)
 }
 
 static void
-look(struct timer *t)
+find_old_claims(struct timer *t)
 {
 	struct sweep *s = CONTAINER(t, struct sweep, timer);
 
@@ -97,8 +97,8 @@ void
 sweep_begin(struct harvest_door *d)
 {
 	d->sweep = (struct sweep){ .door = d, .pool = pool_new(1),
-	    .timer.fire = look };
-	look(&d->sweep.timer);
+	    .timer.fire = find_old_claims };
+	find_old_claims(&d->sweep.timer);
 }
 
 void

@@ -22,7 +22,7 @@ put_id(const char *name, struct buf *b)
 	json_str(b, name, buf_str(&id));
 }
 
-/* What a member of the harvest's own message names. */
+/* {name: {"id": ...}}, copied from the start message of the parent harvest. */
 static void
 put_owner(yyjson_val *message, const char *name, struct buf *b)
 {

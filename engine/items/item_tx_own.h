@@ -166,9 +166,10 @@ struct item_tx {
 };
 
 void tx_free(struct item_tx **);
-/* Of a transaction that was committed: its rows may serve the next one. */
+/* Whether the next transaction may reuse the rows of this one, which was
+ * committed. */
 bool tx_can_be_kept(const struct item_tx *);
-/* All but these rows goes; returns the transaction. */
+/* Drop everything but these rows; returns the transaction. */
 struct item_tx *tx_clear(struct item_tx *);
 
 void *tx_row(struct slot *);

@@ -22,7 +22,8 @@ import urllib.parse
 from peer import *
 from simulated import Platforms
 
-# Of the longest lists: some pages of most types, and two calls a photo.
+# Items in each list: a few pages for most types; flickr_user makes two calls for
+# each photo.
 ITEMS = 150
 ITEMS_OF = {"flickr_user": 60, "twitter_academic_search": 400,
             "a refused token": 400}

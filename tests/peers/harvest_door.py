@@ -704,7 +704,7 @@ def kills():
         files = {ROOT + w["warc"]["path"].removeprefix("/sfm-data"):
                  w["warc"] for w in sfm.of(o["id"], "warc_created")}
         there = set(glob.glob(place(o) + "/20*/*/*/*/*.warc.gz"))
-        same("kills: each file is told of", set(files), there)
+        same("kills: each file is announced", set(files), there)
         ids = {}
         for w in sfm.of(o["id"], "warc_created"):
             ids.setdefault(w["warc"]["path"], set()).add(w["warc"]["id"])

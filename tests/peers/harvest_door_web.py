@@ -274,7 +274,7 @@ class Web:
                  [listed.count(s["token"]) for s in o["seeds"]], [1] * 40)
             there = set(glob.glob(f"{self.root}{o['path'][9:]}/20*/*/*/*/"
                                   f"{o['id']}-*.warc.gz"))
-            same("killed: each file is told of", set(self.files(o["id"])),
+            same("killed: each file is announced", set(self.files(o["id"])),
                  there)
 
     def rebuilt(self):

@@ -165,7 +165,7 @@ def claims_are_true(what, root, requester, o):
     """Each file that stands in its place was told of, under one id, whole."""
     said = requester.warcs(o)
     local = {root + p.removeprefix("/sfm-data"): w for p, w in said.items()}
-    same(f"{what}: each file is told of", sorted(local), placed(root, o))
+    same(f"{what}: each file is announced", sorted(local), placed(root, o))
     check(f"{what}: whole", all(
         os.path.exists(p) and sha1_of(p) == w["sha1"] and
         os.path.getsize(p) == w["bytes"] for p, w in local.items()))

@@ -138,7 +138,7 @@ def came(kind, when, o, seconds=70):
     same(f"{kind} {when}: success", f["status"], "completed success")
     local = {ROOTS[kind] + p.removeprefix(f"/{kind}")
              for p in them.warcs(o)}
-    same(f"{kind} {when}: each file is told of", sorted(local),
+    same(f"{kind} {when}: each file is announced", sorted(local),
          files(kind, o))
     posts = sorted(p for x in local for p in posts_of(x))
     same(f"{kind} {when}: each post once", posts,
@@ -187,7 +187,7 @@ def afterwards(kind):
     check(f"{kind} later: health says so", wait_until(
         lambda: "wait for their directory" in status_note(), 40),
         status_note()[-600:])
-    check(f"{kind} later: nothing is told", not them.warcs(o))
+    check(f"{kind} later: no file is announced", not them.warcs(o))
     door.kill()
     asked = answers()
     door.start()
