@@ -4,6 +4,7 @@
 
 #include "os/file.h"
 #include "os/log.h"
+#include "os/system.h"
 
 /* --- options ------------------------------------------------------------ */
 
@@ -140,6 +141,9 @@ cli_open(struct cli *c, const struct option_verb *verb, int argc,
 	enum err e = options_read(verb, argc, argv, &c->options, w);
 	if (e == OK && cli_count(c, "help") == 0)
 		e = cli_settle(c, &c->conf, w);
+	/* From here on there may be secrets in memory. */
+	if (e == OK && !conf_bool(&c->conf, CONF_SECRETS_CORE_DUMPS))
+		system_hide_memory();
 	if (e != OK)
 		cli_close(c);
 	return e;

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -204,6 +205,12 @@ void
 system_set_umask(unsigned mode)
 {
 	(void)umask(mode);
+}
+
+void
+system_hide_memory(void)
+{
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
 void

@@ -47,6 +47,12 @@ void system_malloc_trim(void);
 void system_malloc_keep(void);
 /* What files that this process makes for others lack of mode 0666. */
 void system_set_umask(unsigned mode);
+/*
+ * No core file of this process, and no other process of the same user may look
+ * into its memory (prctl(2), PR_SET_DUMPABLE).  A program that it executes
+ * begins anew.
+ */
+void system_hide_memory(void);
 /* The host's name, for warcinfo. */
 void system_hostname(char *out, size_t size);
 

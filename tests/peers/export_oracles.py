@@ -1,5 +1,5 @@
 """Exports of random items against Python's json, csv and re; and against twarc
-and twarc-csv, from which SFM makes its tables, where they are installed."""
+and twarc-csv, from which SFM makes its tables."""
 import calendar
 import copy
 import csv
@@ -14,6 +14,9 @@ import xlsx
 from peer import *
 
 A = program()
+if python_with("twarc-csv-1", "twarc==2.14.0", "twarc-csv==0.7.2",
+               "pandas==2.3.3"):
+    sys.path.append(os.environ["PYTHONPATH"])
 SEED = int(os.environ.get("SEED", "1"))
 TWEETS = 1500
 rng = warc.generator(SEED)

@@ -6,13 +6,14 @@ places, and found there.
 import base64
 import http.server
 import secrets as chance
-import zlib
 
+from canaries import Canaries
 from items_peer import *
 
 # Letters and digits, so that percent-encoding leaves them alone.
-CANARIES = {name: name + chance.token_hex(12) for name in (
-    "password", "cookie", "data", "planted")}
+canaries = Canaries(**{name: name + chance.token_hex(12) for name in (
+    "password", "cookie", "data", "planted")})
+CANARIES, hits, held = canaries.texts, canaries.hits, canaries.look
 PLANTED = CANARIES["planted"]
 PG = os.environ.get("ITEMS_PG")
 
@@ -95,47 +96,6 @@ export default {
 
 # ---- The search ------------------------------------------------------------------
 
-def forms(text):
-    """The text, in hexadecimal, and in base64 at each of three places."""
-    raw = text.encode()
-    found = [raw, raw.hex().encode()]
-    for before in range(3):
-        coded = base64.b64encode(b"x" * before + raw)
-        # Less the characters that its neighbours share.
-        found.append(coded[2 if before else 0:-4])
-    return found
-
-
-def held(place, bytes):
-    """The names of canaries in some bytes, noted for this place."""
-    for name, text in CANARIES.items():
-        if any(form in bytes for form in forms(text)):
-            hits.setdefault(place, set()).add(name)
-
-
-def members_of(bytes):
-    """A file that is gzipped, and may be cut, without that; others as they are."""
-    out = b""
-    while bytes[:2] == b"\x1f\x8b":
-        z = zlib.decompressobj(31)
-        out += z.decompress(bytes)
-        bytes = z.unused_data
-    return out + bytes
-
-
-def files_of(place, folder, skipped=()):
-    for path, _, names in os.walk(folder):
-        for name in names:
-            if name in skipped:
-                continue
-            try:
-                with open(os.path.join(path, name), "rb") as f:
-                    bytes = f.read()
-            except OSError:
-                continue
-            held("WARCs" if ".warc" in name else place, members_of(bytes))
-
-
 def children_of(pid):
     found = []
     for thread in os.listdir(f"/proc/{pid}/task"):
@@ -162,9 +122,7 @@ def processes(s):
     scripts = [x for pid in spawner for x in children_of(pid)]
     check("scripts run while processes are searched", scripts)
     for pid in [s.child.pid, *spawner, *scripts]:
-        for name in ("cmdline", "environ"):
-            with open(f"/proc/{pid}/{name}", "rb") as f:
-                held("/proc: " + name, f.read())
+        canaries.look_at_process(pid)
     for pid in spawner + scripts:
         try:
             held("memory of scripts", b"".join(memory_of(pid)))
@@ -262,8 +220,10 @@ def main():
     s.kill()
     with open(s.log, "rb") as f:
         held("logs", f.read())
-    files_of("store", s.data, {"secrets.key"})
-    files_of("backup", PLACE + "/backup")
+    canaries.look_at_files(s.data, lambda path: None if path.endswith(
+        "/secrets.key") else "WARCs" if ".warc" in path else "store")
+    canaries.look_at_files(PLACE + "/backup", lambda path: "WARCs" if
+                           ".warc" in path else "backup")
     site.shutdown()
     compare()
 
@@ -271,18 +231,13 @@ def main():
 def compare():
     # It is made by a script, which may have it.
     hits["memory of scripts"].discard("data")
-    for place in sorted(hits):
-        check(f"{place}: no secret", hits[place] <= {"planted"},
-              hits[place])
-    for place in ("WARCs", "store", "backup", "logs", "items", "events",
-                  "export", "run records", "/proc: cmdline",
-                  "/proc: environ", "memory of scripts",
-                  *(("dump", "PostgreSQL's log") if PG else ())):
-        check(f"{place}: what is planted is found",
-              "planted" in hits.get(place, ()), sorted(hits))
+    canaries.compare(
+        "WARCs", "store", "backup", "logs", "items", "events", "export",
+        "run records", "/proc: cmdline", "/proc: environ", "memory of scripts",
+        *(("dump", "PostgreSQL's log") if PG else ()))
 
 
-heard, hits = [], {}
+heard = []
 try:
     main()
 except Exception as e:
