@@ -32,6 +32,13 @@ const char *letter_reason_name(enum letter_reason);
  */
 struct str letter_mask(struct str body, struct arena *a);
 
+/*
+ * The same without reading it as JSON, for a body that may end its reader: the
+ * whole value of each name `credentials` is replaced; one that has no end is
+ * cut off.  Memory: `a`.
+ */
+struct str letter_mask_unread(struct str body, struct arena *a);
+
 /* "2026-11-20T09:18:16.123456+00:00"; memory: `a`. */
 struct str letter_date(struct wall, struct arena *a);
 
