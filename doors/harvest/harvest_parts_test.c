@@ -133,8 +133,11 @@ masked(void **state)
 	    "\"b\":{\"credentials\":\"***\"}}");
 	assert_text(letter_mask(STR("[{\"credentials\":{\"k\":1}}]"), &arena),
 	    "[{\"credentials\":{\"k\":\"***\"}}]");
+	/* No JSON: an end of a message is missing. */
 	assert_text(letter_mask(STR("{\"credentials\""), &arena),
 	    "{\"credentials\"");
+	assert_text(letter_mask(STR("{\"credentials\":{\"k\":\"s\"},\"b\""),
+	    &arena), "{\"credentials\":\"***\",\"b\"");
 	/* Hiding it deep does not help. */
 	for (int i = 0; i < 100000; i++)
 		buf_put_text(&deep, "[");
