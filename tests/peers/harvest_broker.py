@@ -13,6 +13,9 @@ more after their end.  In the end:
     each message that the daemon had committed to its outbox has arrived, and its
     copies have the same id and bytes
     each file was told of under one id, with its SHA-1; each post is there once
+
+Two daemons share the broker, and one dies between its record of a start message
+and its acknowledgement, before and after its claim: one of them harvests.
 """
 import random
 import sqlite3
@@ -21,10 +24,14 @@ from harvest_peer import *
 
 need_kombu("harvest_broker")
 
-from peer import ours
+from peer import faults, ours
 from rabbitmq import Rabbit, need_rabbitmq
 
 pika = need_rabbitmq("harvest_broker")
+library = faults()
+if library is None:
+    skip("harvest_broker", "there is no compiler")
+    done()
 
 from harvest_broker_peer import EXCHANGE, Frames, Sfm
 from serve import Serve
@@ -316,6 +323,57 @@ def letters_waiting():
             .method.message_count
 
 
+# ---- Two daemons -------------------------------------------------------------------
+
+def between(two, at, when):
+    """It dies after that change below the directory of claims: the record is
+    committed, and the broker has no acknowledgement."""
+    claims, go = ROOT + "/between/.argiope", f"{PLACE}/go{at}"
+    same(f"{when}: it ends in order", two.stop(40), 0)
+    two.env = {"LD_PRELOAD": library, "FAULT_UNDER": claims,
+               "FAULT_TRACE": "/dev/null", "FAULT_KILL_AT": str(at),
+               "FAULT_KILL_FROM": go}
+    two.start()
+    open(go, "w").close()
+    check(f"{when}: both consume", wait_until(lambda: consumers() == 2, 30))
+    orders = []
+    while two.runs() and len(orders) < 10:
+        orders.append(order("ada", path="/sfm-data/between"))
+        sfm.put(orders[-1])
+        wait_until(lambda: orders[-1]["id"] in sfm.finals or not two.runs(),
+                   20)
+    same(f"{when}: it dies", two.runs() or two.child.wait(), -9)
+    name = orders[-1]["id"]
+    same(f"{when}: it has the record", two.store(
+        f"SELECT id FROM harvest WHERE id = '{name}'"), [(name,)])
+    check(f"{when}: the other one has the message", wait_until(
+        lambda: (name in sfm.finals) if when == "no claim" else
+        door.count(f'harvest.claimed harvest="{name}"'), 30), door.said())
+    same(f"{when}: and does what it is to do", name in sfm.finals,
+         when == "no claim")
+    two.env = {}
+    two.start()
+    check(f"{when}: it ends", wait_until(lambda: name in sfm.finals, 30),
+          two.said())
+    check(f"{when}: one of them has it", wait_until(
+        lambda: [len(d.store(f"SELECT 1 FROM harvest WHERE id = '{name}'"))
+                 for d in (door, two)] == [when == "no claim",
+                                           when != "no claim"], 20))
+    tally["deaths between record and ack"] += 1
+
+
+def consumers():
+    with sfm.channel() as c:
+        return c.queue_declare(QUEUE, passive=True).method.consumer_count
+
+
+def two_daemons():
+    two = Door("two", f"amqp://guest@127.0.0.1:{rabbit.port}")
+    doors.append(two)
+    between(two, 1, "no claim")
+    between(two, 6, "a claim")
+
+
 # ---- The ledger --------------------------------------------------------------------
 
 def of_starts(doors):
@@ -416,7 +474,7 @@ check("it is connected", wait_until(
 memory = door.memory_kib("VmPeak")
 sfm.flows = flow
 doors = [door]
-for scene in faults_in_traffic, poison, reader_dies:
+for scene in faults_in_traffic, poison, reader_dies, two_daemons:
     if len(sys.argv) < 4 or scene.__name__ in sys.argv[3:]:
         began = time.monotonic()
         scene()
