@@ -323,6 +323,67 @@ def letters_waiting():
             .method.message_count
 
 
+# ---- Letters by hand ----------------------------------------------------------------
+
+def by_hand():
+    """argiope harvest letters: list, show, send, drop."""
+    def ask(*words, code=0):
+        got, out, err = ours("harvest", "letters", *words, "--data",
+                             door.data, "--set",
+                             f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}")
+        same(f"letters {' '.join(words)}: exit code", got, code)
+        return out if code == 0 else err
+
+    check("letters: none", "no dead letters" in ask())
+    same("letters: none, as JSON", json.loads(ask("--json")), {"letters": []})
+    with open(PLACE + "/sent.json", "w") as f:
+        json.dump({"instance": f"https://{HOST}", "access_token": TOKEN}, f)
+    os.chmod(f.name, 0o600)
+    ours("credential", "put", "sent", f.name, "--data", door.data)
+    o = order("ada")
+    sfm.orders[o["id"]] = o
+    masked = json.dumps(dict(o, credentials={"access_token": "***"}))
+    with sfm.channel() as c:
+        for body, reason in (("{no", "not_json"), (masked, "persist"),
+                             ("", "too_large")):
+            c.basic_publish("", "argiope_dead", body, pika.BasicProperties(
+                message_id=uuid.uuid4().hex, delivery_mode=2, headers={
+                    "x-argiope-reason": reason, "x-argiope-queue": QUEUE,
+                    "x-argiope-exchange": EXCHANGE,
+                    "x-argiope-routing-key": KEY,
+                    "x-argiope-time": "2026-11-27T00:00:00.000000+00:00"}))
+    wait_until(lambda: letters_waiting() == 3, 10)
+    rows = json.loads(ask("--json"))["letters"]
+    same("letters: in their order", [
+        (r["number"], r["reason"], r["queue"], r["routing_key"], r["bytes"])
+        for r in rows], [(1, "not_json", QUEUE, KEY, 3),
+                         (2, "persist", QUEUE, KEY, len(masked)),
+                         (3, "too_large", QUEUE, KEY, 0)])
+    same("letters: for people", [line.split()[0::2][:2] for line in
+                                 ask().splitlines()],
+         [["1", "not_json"], ["2", "persist"], ["3", "too_large"]])
+    same("letters: one", json.loads(ask("show", "1", "--json"))["body"], "{no")
+    check("letters: one, for people", masked in ask("show", "2"))
+    check("letters: no such one", "there are 3" in ask("show", "4", code=66))
+    ask("show", "0", code=64)
+    ask("send", code=64)
+    ask("drop", "1", "--credential", "sent", code=64)
+    check("letters: masked", "--credential" in ask("send", "2", code=65))
+    ask("send", "2", "--credential", "no such", code=66)
+    check("letters: not kept", "not kept" in ask("send", "3", code=65))
+    same("letters: all are there yet", letters_waiting(), 3)
+    ask("drop", "1")
+    ask("send", "1", "--credential", "sent")
+    check("letters: what was sent is harvested", wait_until(
+        lambda: o["id"] in sfm.finals, 30), door.said())
+    check("letters: it is gone", wait_until(
+        lambda: letters_waiting() == 1, 10))
+    same("letters: the last one stays", [r["reason"] for r in json.loads(
+        ask("--json"))["letters"]], ["too_large"])
+    ask("drop", "1")
+    tally["letters by hand"] += 3
+
+
 # ---- Two daemons -------------------------------------------------------------------
 
 def between(two, at, when):
@@ -474,7 +535,7 @@ check("it is connected", wait_until(
 memory = door.memory_kib("VmPeak")
 sfm.flows = flow
 doors = [door]
-for scene in faults_in_traffic, poison, reader_dies, two_daemons:
+for scene in faults_in_traffic, poison, reader_dies, by_hand, two_daemons:
     if len(sys.argv) < 4 or scene.__name__ in sys.argv[3:]:
         began = time.monotonic()
         scene()
