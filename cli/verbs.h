@@ -54,6 +54,7 @@
 	X(harvest_stop)                                                      \
 	X(harvest_pause)                                                     \
 	X(harvest_resume)                                                    \
+	X(harvest_letters)                                                   \
 	X(harvest_retire)                                                    \
 	X(credential_put)                                                    \
 	X(credential_list)                                                   \

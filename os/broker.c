@@ -184,6 +184,15 @@ broker_delivery_free(struct broker_delivery **dp)
 	mem_free(dp);
 }
 
+struct str
+broker_header_of(const struct broker_delivery *d, const char *name)
+{
+	for (size_t i = 0; i < d->headers_n; i++)
+		if (str_eq(d->headers[i].name, str_of(name)))
+			return d->headers[i].value;
+	return STR_NONE;
+}
+
 static void
 message_arrived(struct mail *mail)
 {

@@ -60,8 +60,15 @@ struct broker_limits {
 /* The names and values of a message's headers together. */
 #define BROKER_HEADER_BYTES_MAX 2048u
 
+/* Of a delivery's headers those that are texts are kept, the first of them. */
+#define BROKER_DELIVERY_HEADERS_MAX 32u
+
 struct broker;
 struct broker_delivery;
+
+struct broker_header {
+	struct str name, value;
+};
 
 /* ---- What is reported ---------------------------------------------------- */
 
@@ -157,6 +164,8 @@ struct broker_delivery {
 	struct str exchange, routing_key;
 	/* Properties of the message; empty where it has none. */
 	struct str content_type, content_encoding, message_id;
+	const struct broker_header *headers;
+	size_t headers_n;
 	bool redelivered;
 	/* The body has more than body_bytes_max, and is not here. */
 	bool too_large;
@@ -184,8 +193,14 @@ void broker_cancel(struct broker *, size_t queue);
  */
 void broker_ack(struct broker_delivery **);
 void broker_reject(struct broker_delivery **, bool requeue);
-/* Tell the broker nothing; for deliveries kept until after on_closed(). */
+/*
+ * Tell the broker nothing, so that it keeps the message until the connection
+ * ends and then has it again in its place; also for deliveries that were kept
+ * until after on_closed().
+ */
 void broker_delivery_free(struct broker_delivery **);
+/* A header's value; empty where there is none of that name. */
+struct str broker_header_of(const struct broker_delivery *, const char *name);
 
 /* ---- Publishing ---------------------------------------------------------- */
 
@@ -195,10 +210,6 @@ enum broker_result {
 	BROKER_NACKED,       /* the broker could not store it */
 	BROKER_LOST,         /* the connection went before the confirm */
 	BROKER_UNSENT,       /* the end came first: the broker has not got it */
-};
-
-struct broker_header {
-	struct str name, value;
 };
 
 /*

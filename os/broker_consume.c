@@ -237,6 +237,37 @@ property(struct broker_delivery *d, const amqp_basic_properties_t *p,
 	    broker_str(value));
 }
 
+static bool
+is_text(const amqp_table_entry_t *e)
+{
+	return e->value.kind == AMQP_FIELD_KIND_UTF8 ||
+	    e->value.kind == AMQP_FIELD_KIND_BYTES;
+}
+
+static void
+keep_headers(struct broker_delivery *d, const amqp_basic_properties_t *p)
+{
+	size_t n = 0, all = (p->_flags & AMQP_BASIC_HEADERS_FLAG) == 0 ? 0 :
+	    (size_t)p->headers.num_entries;
+	struct broker_header kept[BROKER_DELIVERY_HEADERS_MAX];
+
+	for (size_t i = 0; i < all && n < ARRAY_LEN(kept); i++) {
+		const amqp_table_entry_t *e = &p->headers.entries[i];
+		if (is_text(e))
+			kept[n++] = (struct broker_header){
+			    arena_copy(&d->arena, broker_str(e->key)),
+			    arena_copy(&d->arena, broker_str(
+			    e->value.value.bytes)) };
+	}
+	if (n == 0)
+		return;
+	struct broker_header *headers = ARENA_ARRAY(&d->arena,
+	    struct broker_header, n);
+	memcpy(headers, kept, n * sizeof(*headers));
+	d->headers = headers;
+	d->headers_n = n;
+}
+
 /* It says how long the body is; one beyond the limit is not kept. */
 static enum err
 take_head(struct broker_consumer *c, const amqp_frame_t *f, struct why *w)
@@ -254,6 +285,7 @@ take_head(struct broker_consumer *c, const amqp_frame_t *f, struct why *w)
 	    p->content_encoding);
 	d->message_id = property(d, p, AMQP_BASIC_MESSAGE_ID_FLAG,
 	    p->message_id);
+	keep_headers(d, p);
 	c->left = d->body_bytes;
 	return c->left == 0 ? end_delivery(c, w) : OK;
 }

@@ -133,8 +133,11 @@ masked(void **state)
 	    "\"b\":{\"credentials\":\"***\"}}");
 	assert_text(letter_mask(STR("[{\"credentials\":{\"k\":1}}]"), &arena),
 	    "[{\"credentials\":{\"k\":\"***\"}}]");
+	/* No JSON: an end of a message is missing. */
 	assert_text(letter_mask(STR("{\"credentials\""), &arena),
 	    "{\"credentials\"");
+	assert_text(letter_mask(STR("{\"credentials\":{\"k\":\"s\"},\"b\""),
+	    &arena), "{\"credentials\":\"***\",\"b\"");
 	/* Hiding it deep does not help. */
 	for (int i = 0; i < 100000; i++)
 		buf_put_text(&deep, "[");
@@ -145,6 +148,40 @@ masked(void **state)
 	assert_true(str_find(out, STR("s3cret")) == out.n);
 	assert_true(out.n < 200);
 	buf_free(&deep);
+}
+
+/* Of a body that nobody may read. */
+static void
+letters_masked_unread(void **state)
+{
+	static const struct {
+		const char *body, *masked;
+	} cases[] = {
+		{ "{\"a\":1,\"credentials\" : {\"k\":\"s\",\"l\":[7]},\"b\":2}",
+		    "{\"a\":1,\"credentials\" : \"***\",\"b\":2}" },
+		{ "{\"credentials\":\"a\\\"b,\", \"b\":{\"credentials\":7}}",
+		    "{\"credentials\":\"***\", "
+		    "\"b\":{\"credentials\":\"***\"}}" },
+		{ "[{\"\\u0063redentials\":{\"}\":\"]s\"}}]",
+		    "[{\"\\u0063redentials\":\"***\"}]" },
+		{ "{\"credentials\":null}", "{\"credentials\":\"***\"}" },
+		/* No end. */
+		{ "{\"credentials\":{\"k\":\"s", "{\"credentials\":\"***\"" },
+		{ "{\"credentials\":\"s\\", "{\"credentials\":\"***\"" },
+		{ "{\"credentials\":", "{\"credentials\":\"***\"" },
+		/* Another name, no name, no secret. */
+		{ "{\"credential\":1,\"credentialss\":2,\"a\":\"credentials\"}",
+		    "{\"credential\":1,\"credentialss\":2,"
+		    "\"a\":\"credentials\"}" },
+		{ "{\"credentials\"", "{\"credentials\"" },
+		{ "{\"credentials", "{\"credentials" },
+		{ "\"\\u006", "\"\\u006" }, { "\"", "\"" }, { "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_text(letter_mask_unread(str_of(cases[i].body), &arena),
+		    cases[i].masked);
 }
 
 /* SFM's own start messages and stops. */
@@ -557,7 +594,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(start_messages), WITH(letters), WITH(masked),
-		WITH(messages_of_sfm), WITH(queues), WITH(queues_of_sfm),
+		WITH(letters_masked_unread), WITH(messages_of_sfm),
+		WITH(queues), WITH(queues_of_sfm),
 		WITH(status_keys), WITH(a_status),
 		WITH(a_status_has_what_sfm_sends), WITH(a_status_is_bounded),
 		WITH(web_starts),

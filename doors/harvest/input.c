@@ -56,11 +56,16 @@ enum letter_reason
 input_read(struct str body, struct arena *a, struct input *in)
 {
 	struct str mark = STR(MARK);
+	yyjson_read_err fault;
 
 	*in = (struct input){ .text = str_starts(body, mark) ?
 	    str_from(body, mark.n) : body };
-	yyjson_doc *doc = yyjson_read(in->text.p, in->text.n,
-	    YYJSON_READ_NUMBER_AS_RAW);
+	/* It writes to the text with the flag INSITU alone. */
+	yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)in->text.p,
+	    in->text.n, YYJSON_READ_NUMBER_AS_RAW, NULL, &fault);
+	/* A message is not broken because memory is short. */
+	CHECK(doc != NULL ||
+	    fault.code != YYJSON_READ_ERROR_MEMORY_ALLOCATION);
 	if (doc == NULL)
 		return LETTER_NOT_JSON;
 	enum letter_reason r = read_root(doc, a, in);

@@ -246,9 +246,8 @@ publish_letter(struct intake *x)
 	    .routing_key = STR(LETTER_QUEUE), .timestamp = now,
 	    .message_id = new_id(&x->arena), .headers = x->headers,
 	    .headers_n = HEADERS_N, .done = letter_done };
-	/* Masking reads the body; when that has ended the process, too, it is
-	 * left out: it may contain secrets. */
-	x->message.body = x->crashes > DOOR_CRASHES_MAX ? STR("null") :
+	x->message.body = x->reason == LETTER_CRASHED ?
+	    letter_mask_unread(buf_str(&m->body), &x->arena) :
 	    letter_mask(buf_str(&m->body), &x->arena);
 	if (broker_publish(x->door->broker, &x->message, &w) == OK)
 		return;

@@ -27,10 +27,17 @@ enum letter_reason {
 const char *letter_reason_name(enum letter_reason);
 
 /*
- * The body with every value below a member `credentials` replaced by "***".
- * What is no JSON is left as it is.  Memory: `a`, or the body itself.
+ * The body with every value below a member `credentials` replaced by "***";
+ * what is no JSON is masked unread.  Memory: `a`.
  */
 struct str letter_mask(struct str body, struct arena *a);
+
+/*
+ * The same without reading it as JSON, for one that may end its reader: the
+ * whole value of each name `credentials` is replaced; one that has no end is
+ * cut off.  Memory: `a`.
+ */
+struct str letter_mask_unread(struct str body, struct arena *a);
 
 /* "2026-11-20T09:18:16.123456+00:00"; memory: `a`. */
 struct str letter_date(struct wall, struct arena *a);

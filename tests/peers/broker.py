@@ -183,7 +183,8 @@ def deliveries():
     t = Try("d_queue=d.#")
     t.up(1)
     put("d.one", b'{"id": 1}', content_type="application/json",
-        content_encoding="utf-8", message_id="one", headers={"a": [{"b": 1}]})
+        content_encoding="utf-8", message_id="one",
+        headers={"a": [{"b": 1}], "x-text": "\u00e4"})
     put("d.two", "\ufeff{}".encode())
     time.sleep(0.3)
     same("nothing comes unasked", t.count(delivery=ANY), 0)
@@ -194,7 +195,7 @@ def deliveries():
         "delivery": 0, "queue": "d_queue", "exchange": EXCHANGE,
         "key": "d.one", "type": "application/json", "encoding": "utf-8",
         "id": "one", "redelivered": 0, "too_large": 0, "bytes": 9, "have": 9,
-        "body": '{"id": 1}'})
+        "x-text": "\u00e4", "body": '{"id": 1}'})
     time.sleep(0.3)
     same("one at a time", t.count(delivery=ANY), 1)
     t.do("ack", 0)

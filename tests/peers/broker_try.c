@@ -120,6 +120,9 @@ take_delivery(struct broker_delivery *d, void *arg)
 	put_number("too_large", d->too_large);
 	put_number("bytes", d->body_bytes);
 	put_number("have", d->body.n);
+	for (size_t i = 0; i < d->headers_n; i++)
+		put_text(arena_copy(&d->arena, d->headers[i].name).p,
+		    d->headers[i].value);
 	put_text("body", str_cut(buf_str(&d->body), 0, 200));
 	print();
 	if (str_eq(t.deal, STR("hold"))) {

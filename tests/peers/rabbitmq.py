@@ -182,7 +182,10 @@ class Relay:
                     b.sendall(data)
         except OSError:
             pass
-        for s in a, b:
+        self.shut(a, b)
+
+    def shut(self, *sockets):
+        for s in sockets:
             try:
                 s.shutdown(socket.SHUT_RDWR)
             except OSError:
@@ -192,9 +195,5 @@ class Relay:
         """All connections end; later ones are heard again."""
         pairs, self.pairs = self.pairs, []
         for pair in pairs:
-            for s in pair:
-                try:
-                    s.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass
+            self.shut(*pair)
         self.muted = False
