@@ -408,6 +408,15 @@ put_status(void *door, struct door_status *out)
 		    "; %u wait for their directory: %.100s", waiting, why);
 }
 
+static void
+put_details(void *door, struct buf *json)
+{
+	const struct harvest_door *d = door;
+
+	if (d->has_broker)
+		health_put_details(d, json);
+}
+
 const struct door door_harvest = {
 	.name = "harvest",
 	.help = "The door for Social Feed Manager, whose user interface orders "
@@ -417,6 +426,6 @@ const struct door door_harvest = {
 	.routes = api_routes, .routes_n = API_ROUTES,
 	.settings = settings_rows, .settings_n = SETTINGS_N,
 	.open = open_door, .data_read = open_data, .ready = ready,
-	.status = put_status, .stop = stop, .drain = drain,
-	.free = free_door,
+	.status = put_status, .details = put_details,
+	.stop = stop, .drain = drain, .free = free_door,
 };
