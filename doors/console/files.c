@@ -17,6 +17,8 @@
 	X(dashboard, "js", SCRIPT) X(diff, "js", SCRIPT)                     \
 	X(dom, "js", SCRIPT)                                                 \
 	X(door, "js", SCRIPT) X(early, "js", SCRIPT)                         \
+	X(export, "js", SCRIPT)                                              \
+	X(exports, "js", SCRIPT)                                             \
 	X(failures, "js", SCRIPT)                                            \
 	X(format, "js", SCRIPT) X(icons, "js", SCRIPT)                       \
 	X(harvest, "js", SCRIPT) X(harvests, "js", SCRIPT)                   \
