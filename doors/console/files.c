@@ -17,7 +17,7 @@
 	X(dashboard, "js", SCRIPT) X(diff, "js", SCRIPT)                     \
 	X(dom, "js", SCRIPT)                                                 \
 	X(door, "js", SCRIPT) X(early, "js", SCRIPT)                         \
-	X(export, "js", SCRIPT)                                              \
+	X(export, "js", SCRIPT) X(export_form, "js", SCRIPT)                 \
 	X(exports, "js", SCRIPT)                                             \
 	X(failures, "js", SCRIPT)                                            \
 	X(format, "js", SCRIPT) X(icons, "js", SCRIPT)                       \

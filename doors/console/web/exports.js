@@ -2,10 +2,12 @@
  * exports.js -- exports of what was harvested: a list, and what its views
  * share.
  */
-import { clear, each, el, put, table } from "./dom.js";
+import { button, clear, each, el, put, table } from "./dom.js";
 import { follow, moment, showMoment } from "./bits.js";
 import { bytes, count, many, plain } from "./format.js";
+import { icon } from "./icons.js";
 import { empty } from "./say.js";
+import { newExport } from "./export_form.js";
 import { harvestBadge, harvestTabs, harvestView, isOver } from
     "./harvests.js";
 
@@ -27,9 +29,10 @@ export function sourceOf(x, most) {
 		return [many(seeds, "seed")];
 	if (!harvests)
 		return ["–"];
-	return [harvests.slice(0, most).map((id, i) => [i > 0 && ", ",
-	    el("a.id", { href: harvestView(id) }, plain(id))]),
-	    n > most && ` and ${count(n - Math.min(most, harvests.length))} more`];
+	const named = harvests.slice(0, most);
+	return [named.map((id, i) => [i > 0 && ", ", el("a.id", { href:
+	    harvestView(id) }, plain(id))]), n > named.length &&
+	    ` and ${count(n - named.length)} more`];
 }
 
 /* How far it is: "3 of 12 WARC files read"; "" while it does not run. */
@@ -48,10 +51,14 @@ export const rowsOf = (x) => x.rows ?? x.progress?.rows;
 
 export function exports(root, params, app) {
 	const box = el("div", null, el("p.loading", null, "Asking…"));
-	const total = el("p.total", null);
+	const total = el("p.total", null), adding = el("div", null);
+	const begin = (given) => newExport(adding, app, (x) =>
+	    app.go(exportView(x.id)), given);
 
-	root.append(el("div.head", null, el("h1", null, "Exports")),
-	    harvestTabs("exports"), box, total);
+	root.append(el("div.head", null, el("h1", null, "Exports"),
+	    app.may("harvest") && button(".primary", { onclick: () =>
+	    begin(null) }, icon("plus"), " New export")),
+	    harvestTabs("exports"), adding, box, total);
 
 	const list = table("Exports", ["Export", "State", "Format", "Source",
 	    ["Rows", "num"], ["Size", "num"], "Requested"], []);
@@ -100,5 +107,8 @@ export function exports(root, params, app) {
 		    moment(x.requested_at)));
 	}
 
+	const harvest = new URLSearchParams(location.search).get("harvest");
+	if (harvest !== null && app.may("harvest"))
+		begin(harvest);
 	return follow(app, read);
 }
