@@ -27,7 +27,8 @@
 	X(launch, "js", SCRIPT) X(list, "js", SCRIPT)                        \
 	X(login, "js", SCRIPT) X(main, "js", SCRIPT)                         \
 	X(page, "js", SCRIPT) X(policy, "js", SCRIPT)                        \
-	X(preview, "js", SCRIPT) X(runs, "js", SCRIPT)                       \
+	X(preview, "js", SCRIPT) X(queues, "js", SCRIPT)                     \
+	X(runs, "js", SCRIPT)                                                \
 	X(say, "js", SCRIPT)                                                 \
 	X(schedule, "js", SCRIPT) X(series, "js", SCRIPT)                    \
 	X(settings, "js", SCRIPT) X(system, "js", SCRIPT)                    \
