@@ -5,6 +5,7 @@
  *     ─► ready: they go on; broker ─► stop: nothing is consumed
  *     ─► drain: harvests pause, say so ─► messages leave ─► the broker closes
  */
+#include "base/json_writer.h"
 #include "doors/harvest/api.h"
 #include "doors/harvest/claim.h"
 #include "doors/harvest/export_follower.h"
@@ -412,9 +413,15 @@ static void
 put_details(void *door, struct buf *json)
 {
 	const struct harvest_door *d = door;
+	const char *why;
 
-	if (d->has_broker)
-		health_put_details(d, json);
+	if (!d->has_broker)
+		return;
+	health_put_details(d, json);
+	json_object(json, "held");
+	json_u64(json, "harvests", count_waiting(d, &why));
+	json_str(json, "why", str_of(why));
+	buf_put_char(json, '}');
 }
 
 const struct door door_harvest = {

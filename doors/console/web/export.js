@@ -126,7 +126,7 @@ function make(box, x, app, read) {
 		showPast(begun, now.started_at);
 		showPast(ended, now.ended_at);
 		for (const node of kept)
-			node.hidden = now.kept_until === null;
+			node.hidden = now.kept_until === null || !now.files;
 		put(kept[1], exact(now.kept_until));
 		for (const node of gone)
 			node.hidden = out === "";

@@ -23,8 +23,15 @@ function outboxText({ outbox: o }) {
 }
 
 function lettersText({ letters: n }) {
-	return n === 0 ? "none" : many(n, "start message") + " that could not " +
-	    "be taken, in argiope_dead: argiope harvest letters";
+	return n === 0 ? "none" : many(n, "message") + " that could not be " +
+	    "taken, in the queue argiope_dead";
+}
+
+/* Harvests whose directory is away, full or read-only. */
+function heldText({ held }) {
+	return held.harvests === 0 ? "every directory can be written to" :
+	    many(held.harvests, "harvest waits", "harvests wait") +
+	    " for a directory: " + plain(held.why);
 }
 
 /* What has something to say, before queues that rest. */
@@ -43,11 +50,13 @@ export function harvestQueues() {
 	    ["Waiting", "num"], ["Running here", "num"], ["Slots", "num"],
 	    ["Consumers", "num"]], []);
 	const body = list.querySelector("tbody");
+	const old = el("p.help", null, "Messages that wait and consumers are " +
+	    "as the broker has said last.");
 	const node = el("section.card.queues", { hidden: true }, el("h2", null,
 	    "Harvests and exports by RabbitMQ"), el("dl.facts", null,
 	    fact("broker", "Broker"), fact("outbox", "Outbox"),
-	    fact("letters", "Dead letters"), fact("lost",
-	    "Connections lost")), list);
+	    fact("letters", "Dead letters"), fact("held", "Files"),
+	    fact("lost", "Connections lost")), old, list);
 
 	node.show = (door) => {
 		const d = door?.details ?? {};
@@ -64,7 +73,10 @@ export function harvestQueues() {
 		facts.outbox.classList.toggle("bad", d.outbox.full);
 		put(facts.letters, lettersText(d));
 		facts.letters.classList.toggle("bad", d.letters > 0);
+		put(facts.held, heldText(d));
+		facts.held.classList.toggle("bad", d.held.harvests > 0);
 		put(facts.lost, count(d.broker.disconnects));
+		old.hidden = isUp;
 		each(body, d.queues.sort(byNews), (q) => q.name, (q) => el("tr",
 		    null, el("th", { scope: "row" }, plain(q.name)),
 		    el("td.num", null), el("td.num", null), el("td.num", null),

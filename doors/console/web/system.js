@@ -38,7 +38,7 @@ const LOOPS = { home: "Doors and this console", urlfrontier: "The queues of " +
 	reads: "Answers from the index", pool: "Reads pages again, for " +
 	"readers and lists", "rocksdb:low": "Merges files of the index",
 	"rocksdb:high": "Writes files of the index", argiope: "Helpers of " +
-	"libraries" };
+	"libraries", broker: "Messages of RabbitMQ" };
 
 export function system(root, params, app) {
 	const tiles = { cpu: tile("Processor"), rss: tile("Memory"),
@@ -198,8 +198,9 @@ export function system(root, params, app) {
 				const b = before.get(d.name);
 				const word = tr.children[2].firstChild;
 				put(tr.children[1], d.address || "–");
-				put(word, d.note ? d.state + ": " + d.note :
-				    d.state);
+				// What has a card of its own is said there.
+				put(word, d.note && !d.details.broker ?
+				    d.state + ": " + d.note : d.state);
 				word.className = "door-state d-" + d.state;
 				put(tr.children[3], b && d.requests !== null ?
 				    rate((d.requests - b[1]) / (now - b[0])) :
