@@ -8,7 +8,7 @@ CONSOLE_SHOTS=FOLDER keeps the screenshots.
 from concurrent.futures import ThreadPoolExecutor
 
 from console_server import *
-from rabbitmq import BIN, Rabbit
+from rabbitmq import BIN, Rabbit, Relay
 from simulated import Platforms
 
 PACKAGES = "kombu==5.3.7", "pika==1.3.2"
@@ -26,9 +26,9 @@ browser = Browser("console_harvests")
 sim = Platforms("--items", "100")
 OPEN, PRIVATE = "mastodon.example", "private.example"
 FILE, ROOT = os.path.join(PLACE, "downloaded.csv"), os.path.join(PLACE, "root")
-KEY, QUEUE = "harvest.start.mastodon.mastodon_account", "mastodon_harvester"
-# It starts while the browser is at work.
-broker = None
+KEY = "harvest.start.mastodon.mastodon_account"
+# RabbitMQ starts while the browser is at work; then the relay leads to it.
+relay, broker = Relay(CLOSED), None
 if pika and shutil.which("epmd") and os.path.exists(BIN + "rabbitmq-server"):
     broker = ThreadPoolExecutor().submit(Rabbit)
 
@@ -42,13 +42,6 @@ def keep(name, what):
     check(f"the credential {name} is kept", code == 0, err)
 
 
-def serve(*settings):
-    return Server(Site(), "data", names="".join(
-        f",{h}:443:127.0.0.1:{sim.port}" for h in (OPEN, PRIVATE)),
-        more=["--set", "fetch.ca_file=" + sim.ca] + [
-            w for s in settings for w in ("--set", s)])
-
-
 def message(harvest):
     return json.dumps({
         "id": harvest, "type": "mastodon_account", "path": ROOT + "/set",
@@ -58,16 +51,17 @@ def message(harvest):
 
 
 def publish(rabbit, *bodies):
-    """Into the queue as SFM declares it, before anybody consumes."""
     with pika.BlockingConnection(pika.ConnectionParameters(
             "127.0.0.1", rabbit.port)) as connection:
-        c = connection.channel()
-        c.exchange_declare("sfm_exchange", "topic", durable=True)
-        c.queue_declare(QUEUE, durable=True)
-        c.queue_bind(QUEUE, "sfm_exchange", KEY)
         for body in bodies:
-            c.basic_publish("sfm_exchange", KEY, body, pika.BasicProperties(
-                content_type="application/json", delivery_mode=2))
+            connection.channel().basic_publish(
+                "sfm_exchange", KEY, body, pika.BasicProperties(
+                    content_type="application/json", delivery_mode=2))
+
+
+def is_connected():
+    with open("serve.err") as f:
+        return "harvest.connected side=consuming" in f.read()
 
 
 def end_broker(rabbit):
@@ -77,41 +71,51 @@ def end_broker(rabbit):
 
 def show_queues(rabbit):
     """One harvest waits for its platform, the next one for a slot."""
-    os.makedirs(ROOT)
     sim.faults({"match": {"host": OPEN, "path": "/api/v1/accounts/*",
                           "from": 1},
                 "fault": {"status": 429, "reset": 200}})
+    check("the door finds its broker", wait_until(is_connected, 120))
     publish(rabbit, "this is no JSON", message("sfmui:1"), message("sfmui:2"))
-    server = serve(f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}",
-                   "harvest.roots=" + ROOT)
-    browser.drive("queues", server, harvest="sfmui%3A1",
+    browser.drive("queues", server, harvest="sfmui%3A1", keep=KEEP,
                   asked={"end the broker": lambda: end_broker(rabbit)})
-    server.stop()
 
 
-server = serve(f"harvest.sfm_api=http://127.0.0.1:{CLOSED}")
+def lead(done):
+    if done.exception() is None:
+        relay.to = done.result().port
+
+
+if broker:
+    broker.add_done_callback(lead)
+os.makedirs(ROOT)
+server = Server(Site(), "data", names="".join(
+    f",{h}:443:127.0.0.1:{sim.port}" for h in (OPEN, PRIVATE)), more=[
+        w for s in ("fetch.ca_file=" + sim.ca, "harvest.roots=" + ROOT,
+                    f"harvest.sfm_api=http://127.0.0.1:{CLOSED}",
+                    f"harvest.url=amqp://guest@127.0.0.1:{relay.port}")
+        for w in ("--set", s)])
 keep("open", {"instance": "https://" + OPEN})
 keep("stream", {"instance": "https://" + PRIVATE,
                 "access_token": sim.world(PRIVATE)["tokens"]["user"]})
 posts = next(len(a["posts"]) for a in sim.world(OPEN)["accounts"]
              if a["name"] == "ada")
-browser.drive("harvests", server, posts=posts, file=FILE)
+KEEP = "CONSOLE_SHOTS" in os.environ
+browser.drive("harvests", server, posts=posts, file=FILE, keep=KEEP)
 own = subprocess.run([program(), "archive", "export", "csv",
                       "data/harvested/posts", "-o", "-"], capture_output=True)
 check("argiope archive export makes the same bytes as were downloaded",
       os.path.exists(FILE) and own.stdout.startswith(b"uri,") and
       open(FILE, "rb").read() == own.stdout, own.stderr.decode())
 if broker:
-    server.stop()
     show_queues(broker.result())
-    server = serve()
 else:
-    skip("queues", "RabbitMQ or python3-pika is not installed")
+    skip("queues", "RabbitMQ or pika is not installed")
 code, out, err = ours("token", "add", "crawler", "--scope",
                       "realtime:write,console:read", "--data", "data")
 code, more, err = ours("token", "add", "looker", "--scope",
                        "realtime:read,harvest:read", "--data", "data")
 time.sleep(2)
 browser.drive("rights", server, crawler=out.strip(), looker=more.strip())
-server.stop()
+# In order it would wait for the broker, which is gone.
+server.kill()
 done()
