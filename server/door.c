@@ -204,3 +204,10 @@ doors_status(const struct door_host *h, size_t i, struct door_status *out)
 	d->status(h->doors[i], out);
 	return true;
 }
+
+void
+doors_details(const struct door_host *h, size_t i, struct buf *json)
+{
+	if (h->doors[i] != NULL && table[i]->details != NULL)
+		table[i]->details(h->doors[i], json);
+}

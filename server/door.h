@@ -85,6 +85,9 @@ struct door {
 	/* Fill in what is not as doors_status() has set it.  NULL: the door has
 	 * no line of its own. */
 	void (*status)(void *door, struct door_status *);
+	/* Append members to a JSON object that say more than the status does.
+	 * Called for an open door; NULL: there is nothing more. */
+	void (*details)(void *door, struct buf *json);
 	/*
 	 * The program is ending: answer at once what only waits for something
 	 * to happen.  Called before the HTTP port drains.
@@ -130,5 +133,7 @@ void doors_drain(struct door_host *, bool of_http_port, struct drain_gate *);
 void doors_free(struct door_host *);
 /* The status of the i-th door; false when it has none of its own. */
 bool doors_status(const struct door_host *, size_t i, struct door_status *);
+/* Its details as members of a JSON object; none for most doors. */
+void doors_details(const struct door_host *, size_t i, struct buf *json);
 
 #endif

@@ -77,13 +77,21 @@ static const struct web_socket_path sockets[] = {
 static const struct setting settings[] = {
 	{ "sample.word", CONF_STRING, "a", 0, 10, "text", 0, "Which word." },
 };
+static void
+details(void *door, struct buf *json)
+{
+	assert_ptr_equal(door, &steps);
+	buf_put_text(json, "\"more\":1");
+}
+
 static const struct door sample = {
 	.name = "sample", .help = "A sample.", .settings = settings,
 	.settings_n = 1, .open = open_sample, .routes = routes, .routes_n = 2,
 	.sockets = sockets, .sockets_n = 1, .ready = ready, .status = status,
-	.drain = drain, .free = free_sample,
+	.details = details, .drain = drain, .free = free_sample,
 }, off = { .name = "off", .open = open_off, .ready = ready,
-	.status = status, .drain = drain, .free = free_sample };
+	.status = status, .details = details, .drain = drain,
+	.free = free_sample };
 static const struct door *const table[] = { &off, &sample };
 
 static void
@@ -103,6 +111,7 @@ test_life(void **state)
 	struct web_options o = { 0 };
 	struct arena a = ARENA_INIT;
 	struct door_status st;
+	struct buf more = BUF_INIT;
 	size_t n = 1;
 
 	(void)state;
@@ -124,6 +133,11 @@ test_life(void **state)
 	assert_true(doors_status(&h, 1, &st));
 	assert_string_equal(st.state, "closed");
 	assert_string_equal(st.note, "a note");
+	doors_details(&h, 0, &more);
+	assert_int_equal(more.n, 0);
+	doors_details(&h, 1, &more);
+	assert_string_equal(buf_text(&more), "\"more\":1");
+	buf_free(&more);
 	doors_drain(&h, false, &gate);
 	assert_int_equal(gate.under_way, 0);
 	doors_drain(&h, true, &gate);

@@ -16,6 +16,7 @@ static const struct web_route routes[] = {
 	PAGE("/browse/items"), PAGE("/browse/items/*"), PAGE("/browse/tasks"),
 	PAGE("/browse/failures"), PAGE("/browse/worklist"), PAGE("/browse/try"),
 	PAGE("/browse/harvests"), PAGE("/browse/harvests/*"),
+	PAGE("/browse/exports"), PAGE("/browse/exports/*"),
 	{ "GET", "/console/", WEB_PREFIX, console_get_file, NULL,
 	    "the console's files", WEB_TO_ALL, TOKEN_DOOR_CONSOLE,
 	    TOKEN_READ, .early = true },

@@ -77,7 +77,8 @@ put_last_error(struct buf *b, struct str module)
 }
 
 static void
-put_door(struct buf *b, const struct door_status *d)
+put_door(struct buf *b, const struct door_host *host, size_t i,
+    const struct door_status *d)
 {
 	json_object(b, NULL);
 	json_str(b, "name", str_of(d->name));
@@ -90,6 +91,9 @@ put_door(struct buf *b, const struct door_status *d)
 		json_null(b, "requests");
 	json_str(b, "note", str_of(d->note));
 	put_last_error(b, str_of(d->module));
+	json_object(b, "details");
+	doors_details(host, i, b);
+	buf_put_char(b, '}');
 	buf_put_char(b, '}');
 }
 
@@ -103,7 +107,7 @@ console_get_doors(struct web_request *r)
 	buf_put_text(&b, "{\"doors\":[");
 	for (size_t i = 0; doors_nth(i) != NULL; i++)
 		if (doors_status(c->host, i, &d))
-			put_door(&b, &d);
+			put_door(&b, c->host, i, &d);
 	buf_put_text(&b, "]}\n");
 	console_answer(r, 200, &b);
 }

@@ -17,6 +17,8 @@
 	X(dashboard, "js", SCRIPT) X(diff, "js", SCRIPT)                     \
 	X(dom, "js", SCRIPT)                                                 \
 	X(door, "js", SCRIPT) X(early, "js", SCRIPT)                         \
+	X(export, "js", SCRIPT) X(export_form, "js", SCRIPT)                 \
+	X(exports, "js", SCRIPT)                                             \
 	X(failures, "js", SCRIPT)                                            \
 	X(format, "js", SCRIPT) X(icons, "js", SCRIPT)                       \
 	X(harvest, "js", SCRIPT) X(harvests, "js", SCRIPT)                   \
@@ -25,7 +27,8 @@
 	X(launch, "js", SCRIPT) X(list, "js", SCRIPT)                        \
 	X(login, "js", SCRIPT) X(main, "js", SCRIPT)                         \
 	X(page, "js", SCRIPT) X(policy, "js", SCRIPT)                        \
-	X(preview, "js", SCRIPT) X(runs, "js", SCRIPT)                       \
+	X(preview, "js", SCRIPT) X(queues, "js", SCRIPT)                     \
+	X(runs, "js", SCRIPT)                                                \
 	X(say, "js", SCRIPT)                                                 \
 	X(schedule, "js", SCRIPT) X(series, "js", SCRIPT)                    \
 	X(settings, "js", SCRIPT) X(system, "js", SCRIPT)                    \

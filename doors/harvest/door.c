@@ -5,6 +5,7 @@
  *     ─► ready: they go on; broker ─► stop: nothing is consumed
  *     ─► drain: harvests pause, say so ─► messages leave ─► the broker closes
  */
+#include "base/json_writer.h"
 #include "doors/harvest/api.h"
 #include "doors/harvest/claim.h"
 #include "doors/harvest/export_follower.h"
@@ -408,6 +409,21 @@ put_status(void *door, struct door_status *out)
 		    "; %u wait for their directory: %.100s", waiting, why);
 }
 
+static void
+put_details(void *door, struct buf *json)
+{
+	const struct harvest_door *d = door;
+	const char *why;
+
+	if (!d->has_broker)
+		return;
+	health_put_details(d, json);
+	json_object(json, "held");
+	json_u64(json, "harvests", count_waiting(d, &why));
+	json_str(json, "why", str_of(why));
+	buf_put_char(json, '}');
+}
+
 const struct door door_harvest = {
 	.name = "harvest",
 	.help = "The door for Social Feed Manager, whose user interface orders "
@@ -417,6 +433,6 @@ const struct door door_harvest = {
 	.routes = api_routes, .routes_n = API_ROUTES,
 	.settings = settings_rows, .settings_n = SETTINGS_N,
 	.open = open_door, .data_read = open_data, .ready = ready,
-	.status = put_status, .stop = stop, .drain = drain,
-	.free = free_door,
+	.status = put_status, .details = put_details,
+	.stop = stop, .drain = drain, .free = free_door,
 };

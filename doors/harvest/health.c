@@ -1,5 +1,6 @@
 #include "doors/harvest/health.h"
 
+#include "base/json_writer.h"
 #include "doors/harvest/meter.h"
 #include "os/clock.h"
 
@@ -139,4 +140,40 @@ health_put(const struct harvest_door *d, char *note, size_t n)
 	    (unsigned long long)d->letters_waiting,
 	    (unsigned long long)d->disconnects, d->fault[0] == '\0' ? "" :
 	    "; ", d->fault);
+}
+
+static void
+put_queue(const struct harvest_door *d, size_t i, struct buf *b)
+{
+	const struct served *s = &d->queues[i];
+
+	json_object(b, NULL);
+	json_str(b, "name", d->broker_queues[i].name);
+	json_u64(b, "waiting", s->waiting);
+	json_u64(b, "consumers", s->consumers);
+	json_u64(b, "used", s->used);
+	json_u64(b, "slots", s->slots->max);
+	buf_put_char(b, '}');
+}
+
+void
+health_put_details(const struct harvest_door *d, struct buf *b)
+{
+	json_object(b, "broker");
+	json_bool(b, "consumes", d->connected[BROKER_CONSUMES]);
+	json_bool(b, "publishes", d->connected[BROKER_PUBLISHES]);
+	json_u64(b, "disconnects", d->disconnects);
+	json_str(b, "fault", str_of(d->fault));
+	buf_put_char(b, '}');
+	json_array(b, "queues");
+	for (size_t i = 0; i < d->queues_n; i++)
+		put_queue(d, i, b);
+	buf_put_char(b, ']');
+	json_object(b, "outbox");
+	json_u64(b, "messages", d->outbox.messages);
+	json_u64(b, "bytes", d->outbox.bytes);
+	json_u64(b, "oldest_s", (uint64_t)age_s(d));
+	json_bool(b, "full", d->outbox_full);
+	buf_put_char(b, '}');
+	json_u64(b, "letters", d->letters_waiting);
 }

@@ -19,4 +19,7 @@ void health_end(struct harvest_door *);
 /* The door's line in lists. */
 void health_put(const struct harvest_door *, char *note, size_t n);
 
+/* The same as members of a JSON object: broker, queues, outbox, letters. */
+void health_put_details(const struct harvest_door *, struct buf *json);
+
 #endif

@@ -216,6 +216,8 @@ enum right { RIGHT_READ, RIGHT_WRITE, RIGHT_HARVEST_READ,
 	    "copy the data directory into itself, for argiope backup")       \
 	X(EXPLAIN, explain, "explain", READ, OF1(URL), OF4(POLICY,           \
 	    PARENT_COST, SEEDS, DEPTH), "which rule decides")                \
+	X(EXPORT_TYPES, export_types, "export.types", HARVEST_READ, 0, 0,    \
+	    "what can be exported: types, formats, columns")                 \
 	X(EXPORT_START, export_start, "export.start", HARVEST_WRITE,         \
 	    OF1(EXPORT_ORDER), 0, "make a table of what was harvested")      \
 	X(EXPORT_LIST, export_list, "export.list", HARVEST_READ, 0,          \

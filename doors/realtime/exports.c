@@ -18,23 +18,18 @@ struct asking {
 	struct buf message;
 };
 
-static void
-put_export(struct task *t, const struct store_export *x)
-{
-	exporting_put_json(t->door->host->exporting, x, task_data(t));
-}
-
 /* One row, or the answer is an error. */
 static void
 got_one(struct exporting_request *r)
 {
 	struct task *t = r->arg;
 	const struct store_export *x = r->list;
+	const struct exporting_summary *s = r->summaries;
 
 	buf_free(&CONTAINER(r, struct asking, request)->message);
 	if (!task_back(t, &r->why, &r->arena, CODE_UNKNOWN_EXPORT))
 		return;
-	put_export(t, x);
+	exporting_put_json(t->door->host->exporting, x, s, task_data(t));
 	task_answer(t);
 }
 
@@ -76,27 +71,25 @@ verb_export_cancel(struct task *t)
 	    ->request);
 }
 
-/* Without their results, which may be long. */
+/* Without their orders and results, which may be long. */
 static void
 got_list(struct exporting_request *r)
 {
 	struct task *t = r->arg;
-	const struct command *c = &t->command;
-	uint64_t size = command_has(c, ARG_BIT(SIZE)) ? c->size :
-	    SIZE_DEFAULT;
-	struct store_export *list = r->list;
+	const struct store_export *list = r->list;
+	const struct exporting_summary *summaries = r->summaries;
+	uint64_t total = r->total;
 	size_t n = r->n;
 
 	if (!task_back(t, &r->why, &r->arena, CODE_UNKNOWN_EXPORT))
 		return;
 	struct buf *b = task_data(t);
-	json_u64(b, "total", n);
+	json_u64(b, "total", total);
 	json_array(b, "exports");
-	for (uint64_t i = c->start; i < n && i - c->start < size &&
-	    b->n < REALTIME_ANSWER_BYTES_MAX; i++) {
-		list[i].result = STR("");
+	for (size_t i = 0; i < n && b->n < REALTIME_ANSWER_BYTES_MAX; i++) {
 		json_object(b, NULL);
-		put_export(t, &list[i]);
+		exporting_put_json(t->door->host->exporting, &list[i],
+		    &summaries[i], b);
 		buf_put_char(b, '}');
 	}
 	buf_put_char(b, ']');
@@ -106,8 +99,20 @@ got_list(struct exporting_request *r)
 void
 verb_export_list(struct task *t)
 {
-	exporting_list(t->door->host->exporting, &begin_asking(t, got_list)
-	    ->request);
+	const struct command *c = &t->command;
+	struct asking *a = begin_asking(t, got_list);
+
+	a->request.start = c->start;
+	a->request.size = command_has(c, ARG_BIT(SIZE)) ? c->size :
+	    SIZE_DEFAULT;
+	exporting_list(t->door->host->exporting, &a->request);
+}
+
+void
+verb_export_types(struct task *t)
+{
+	exporting_put_types(task_data(t));
+	task_answer(t);
 }
 
 /* ---- /exports/ID/FILE ------------------------------------------------ */

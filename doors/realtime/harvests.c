@@ -579,6 +579,17 @@ put_found(struct task *t, const struct store_harvest *h)
 }
 
 static void
+put_budgets(struct task *t, const struct store_harvest *h)
+{
+	struct harvest_service *s = t->door->host->harvests;
+
+	json_array(&t->data, "budgets");
+	if (s != NULL && !store_harvest_is_over(h->state))
+		harvest_put_budgets(harvest_service_list(s), h->id, &t->data);
+	buf_put_char(&t->data, ']');
+}
+
+static void
 one_read(struct store_job *j)
 {
 	struct query *q = CONTAINER(j, struct query, job);
@@ -588,6 +599,7 @@ one_read(struct store_job *j)
 	if (!task_back(t, &q->why, &q->arena, CODE_UNKNOWN_HARVEST))
 		return;
 	put_row(task_data(t), t, q, 0);
+	put_budgets(t, h);
 	if (h->message.n <= MESSAGE_BYTES_MAX && h->message.n > 0)
 		json_raw(&t->data, "message", h->message);
 	else

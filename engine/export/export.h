@@ -31,6 +31,13 @@
 struct export_format;
 /* "csv" and the others of the contract's section 4; NULL: there is no such. */
 const struct export_format *export_format_find(struct str name);
+/* The i-th of them; NULL after the last.  Its name. */
+const struct export_format *export_format_at(size_t i);
+const char *export_format_name(const struct export_format *);
+/* Whether such a table can be written in it; items that are not split into
+ * cells always can.  NULL: a table that is not known yet. */
+bool export_format_serves(const struct export_format *,
+    const struct item_table *);
 /* "csv, tsv, ..." */
 const char *export_format_names(void);
 /* Whether it has columns: csv, tsv, json; not json_full. */

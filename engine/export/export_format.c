@@ -46,6 +46,26 @@ export_format_find(struct str name)
 	return i < ARRAY_LEN(formats) ? &formats[i] : NULL;
 }
 
+const struct export_format *
+export_format_at(size_t i)
+{
+	return i < ARRAY_LEN(formats) ? &formats[i] : NULL;
+}
+
+const char *
+export_format_name(const struct export_format *f)
+{
+	return f->name;
+}
+
+bool
+export_format_serves(const struct export_format *f,
+    const struct item_table *table)
+{
+	return !f->no_pandas || table == NULL || table->dialect !=
+	    TABLE_PANDAS;
+}
+
 const char *
 export_format_names(void)
 {

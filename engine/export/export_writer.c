@@ -123,7 +123,7 @@ begin_table(struct export_writer *x, const struct item_table *table,
 		x->rows_max = most;
 	if (!export_format_is_table(f))
 		return OK;
-	if (pandas && f->no_pandas)
+	if (!export_format_serves(f, table))
 		return why_field(w, ERR_INPUT, "format", "tables of %s have "
 		    "no %s form", item_type_name(x->result->items), f->name);
 	return export_select(x->order, table, &x->arena, &x->selection, w);

@@ -89,13 +89,30 @@ MUST_USE enum err exporting_put(struct exporting *, struct store *,
 /* Make the export of that row, as soon as there is room; again is no error. */
 void exporting_start(struct exporting *, struct str id);
 
+/* What lists say of an export beside its row. */
+#define EXPORTING_NAMED_MAX 20u
+struct exporting_summary {
+	/* What its WARC files are chosen by: the one that is not empty. */
+	struct str collection;
+	uint64_t seeds;
+	uint64_t harvests;
+	const struct str *named;     /* the first of the harvests */
+	size_t named_n;
+	/* What came of it. */
+	bool has_result;
+	uint64_t rows, files, bytes;
+};
+
 /* The same and more, for commands.  Texts of the request live until done(). */
 struct exporting_request {
 	struct str id, message;
-	/* Out; `list` has one row, or all, and is in `arena`. */
+	uint64_t start, size;        /* of the list */
+	/* Out; `list` has one row, or those asked for, and is in `arena`. */
 	struct arena arena;
 	struct store_export *list;
+	struct exporting_summary *summaries;     /* of each */
 	size_t n;
+	uint64_t total;              /* of the list */
 	struct why why;
 	void (*done)(struct exporting_request *);
 	void *arg;
@@ -105,7 +122,7 @@ struct exporting_request {
 	bool over;
 };
 void exporting_begin(struct exporting *, struct exporting_request *);
-/* The newest first, without their messages. */
+/* The newest first, without their messages and results. */
 void exporting_list(struct exporting *, struct exporting_request *);
 void exporting_get(struct exporting *, struct exporting_request *);
 /* It ends soon, as a failure.  STATE: it is over. */
@@ -113,9 +130,17 @@ void exporting_cancel(struct exporting *, struct exporting_request *);
 
 /* ---- Views --------------------------------------------------------------- */
 
-/* Append the row's members to an object; one that runs has its progress. */
+/*
+ * Append the row's members to an object; one that runs has its progress, and
+ * one whose message is there has `order`, unless that is very long.
+ */
 void exporting_put_json(struct exporting *, const struct store_export *,
-    struct buf *);
+    const struct exporting_summary *, struct buf *);
+/*
+ * Append the list `types`: what can be exported, in which formats, with which
+ * columns.  Any thread.
+ */
+void exporting_put_types(struct buf *);
 /*
  * Whether the export is below the data directory, succeeded or not, and has
  * such a file; `*path` is where it is.  Memory: `a`.

@@ -89,6 +89,10 @@ void work_do_job(struct exporting *, struct store_job *,
     void (*done)(struct store_job *));
 void work_job_done(struct exporting *);
 
+/* exporting_view.c, any thread: read its message and result.  Memory: `a`. */
+void exporting_summary_read(const struct store_export *, struct arena *a,
+    struct exporting_summary *);
+
 /* exporting_run.c, on the pool: make the export; `outcome` is set. */
 void work_run(struct work *);
 /* Where the export's files go.  Memory: `a`. */

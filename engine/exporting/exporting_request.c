@@ -109,6 +109,10 @@ read_one(struct exporting_request *r, struct store *st, struct str id)
 	r->list = ARENA_NEW(&r->arena, struct store_export);
 	enum err e = store_export_get(st, id, &r->arena, r->list, &r->why);
 	r->n = e == OK;
+	if (e == OK) {
+		r->summaries = ARENA_NEW(&r->arena, struct exporting_summary);
+		exporting_summary_read(r->list, &r->arena, r->summaries);
+	}
 	return e;
 }
 
@@ -127,13 +131,34 @@ exporting_get(struct exporting *e, struct exporting_request *r)
 	ask(e, r, run_get, answered);
 }
 
+/* Messages and results may be long: one at a time is in memory. */
+static enum err
+read_summaries(struct exporting_request *r, struct store *st)
+{
+	FREED(arena_free) struct arena one = ARENA_INIT;
+	struct store_export row;
+	enum err e = OK;
+
+	r->summaries = ARENA_ARRAY(&r->arena, struct exporting_summary, r->n);
+	for (size_t i = 0; i < r->n && e == OK; i++) {
+		arena_reset(&one);
+		e = store_export_get(st, r->list[i].id, &one, &row, &r->why);
+		if (e == OK)
+			exporting_summary_read(&row, &r->arena,
+			    &r->summaries[i]);
+	}
+	return e;
+}
+
 static void
 run_list(struct store_job *j, struct store *st)
 {
 	struct exporting_request *r = CONTAINER(j, struct exporting_request,
 	    job);
 
-	(void)!store_export_list(st, &r->arena, &r->list, &r->n, &r->why);
+	if (store_export_page(st, r->start, r->size, &r->arena, &r->list,
+	    &r->n, &r->total, &r->why) == OK)
+		(void)!read_summaries(r, st);
 }
 
 void

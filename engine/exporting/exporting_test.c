@@ -100,7 +100,7 @@ ask(void (*verb)(struct exporting *, struct exporting_request *),
     struct asked *x, const char *id, const char *message)
 {
 	*x = (struct asked){ .request = { .id = str_of(id),
-	    .message = str_of(message), .done = on_done } };
+	    .message = str_of(message), .size = 100, .done = on_done } };
 	verb(exporting, &x->request);
 	loop_run_until(home, &x->done);
 	return x->request.why.err;
@@ -237,6 +237,34 @@ one_is_made(void **state)
 	    STR("export-1_/../../store.db"), &dir.arena, &path));
 	assert_false(exporting_find_file(exporting, &row, STR("store.db"),
 	    &dir.arena, &path));
+}
+
+static void
+lists_say_what_they_are_of(void **state)
+{
+	struct asked x;
+
+	(void)state;
+	harvest(4);
+	(void)wait_for(put(ORDER(OF_C)));
+	(void)wait_for(put(ORDER(",\"harvests\":[\"h\",\"i\"]")));
+	(void)wait_for(put(ORDER(",\"seeds\":[{\"id\":\"s\"}]")));
+	assert_int_equal(ask(exporting_list, &x, "", ""), OK);
+	assert_int_equal(x.request.n, 3);
+	assert_int_equal(x.request.total, 3);
+	const struct exporting_summary *s = x.request.summaries;
+	assert_int_equal(s[0].seeds, 1);
+	assert_int_equal(s[1].harvests, 2);
+	assert_int_equal(s[1].named_n, 2);
+	assert_true(str_eq(s[1].named[1], STR("i")));
+	assert_true(str_eq(s[2].collection, STR("c")));
+	assert_true(s[2].has_result);
+	assert_int_equal(s[2].rows, 4);
+	assert_int_equal(s[2].files, 1);
+	assert_int_equal(s[2].bytes, 8);
+	assert_int_equal(x.request.list[2].message.n, 0);
+	assert_int_equal(x.request.list[2].result.n, 0);
+	arena_free(&x.request.arena);
 }
 
 static void
@@ -426,7 +454,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(one_is_made), WITH(files_are_chosen),
+		WITH(one_is_made), WITH(lists_say_what_they_are_of),
+		WITH(files_are_chosen),
 		WITH(a_missing_file_is_a_failure),
 		WITH(wrong_orders_are_refused), WITH(one_is_begun_again),
 		WITH(one_is_cancelled), WITH(old_ones_go),

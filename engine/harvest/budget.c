@@ -1,5 +1,7 @@
 #include "engine/harvest/budget.h"
 
+#include <stdlib.h>
+
 #include "base/map.h"
 #include "engine/connector/pacific.h"
 
@@ -11,9 +13,11 @@ struct budget {
 	bool known;                  /* an answer has told of it */
 	int64_t left;                /* when it was told, less those out */
 	struct wall reset;
+	uint64_t limit;              /* of which `left` is a part; 0: not
+	                              * told */
 	unsigned out;                /* calls under way */
-	/* Of a rate: units that are used until then. */
-	uint64_t used;
+	/* Of a rate: units that are used until then, of how many. */
+	uint64_t used, units;
 	struct wall ends;
 	bool changed;                /* and not kept yet */
 };
@@ -129,6 +133,7 @@ budget_take_units(struct budgets *b, struct str key, struct str shared,
 	for (const struct connector_rate *r = rates; r->units > 0; r++) {
 		struct budget *x = budget_of_rate(b, key, shared, r);
 		begin_period(x, r, now);
+		x->units = r->units;
 		if (x->used > 0 && x->used + cost > r->units)
 			wait_us = MAX(wait_us, x->ends.us - now.us);
 	}
@@ -222,6 +227,8 @@ budget_learn(struct budgets *b, struct str key, const struct http_head *head,
 		left = MIN(left, x->left);
 	x->known = true;
 	x->left = MAX(left, 0);
+	if (!str_to_u64(find_field(head, "Limit"), &x->limit))
+		x->limit = 0;
 	x->reset = reset;
 }
 
@@ -240,4 +247,72 @@ budget_retry_ms(const struct http_head *head, unsigned tries, struct wall now)
 	for (unsigned i = 1; i < tries && ms < BUDGET_BLIND_MS_MAX; i++)
 		ms *= 2;
 	return MIN(ms, BUDGET_BLIND_MS_MAX);
+}
+
+/* --- views ----------------------------------------------------------- */
+
+/* What stands before the next blank of the key, which is passed over. */
+static struct str
+take_word(struct str *key)
+{
+	size_t n = str_find_char(*key, ' ');
+	struct str word = str_cut(*key, 0, n);
+
+	*key = str_from(*key, MIN(n + 1, key->n));
+	return word;
+}
+
+/* False: it is another's, or nothing of it is known at present. */
+static bool
+look_at(const struct budget *x, const char *platform, struct str fingerprint,
+    struct wall now, struct budget_view *v)
+{
+	struct str key = str_of(x->key);
+
+	if (!str_eq(take_word(&key), str_of(platform)))
+		return false;
+	v->family = take_word(&key);
+	struct str owner = take_word(&key);
+	if (!str_eq(owner, fingerprint) && !str_eq(owner, STR("*")))
+		return false;
+	if (x->known && x->reset.us > now.us) {
+		v->units = x->limit;
+		v->left = (uint64_t)MAX(0, x->left - (int64_t)x->out);
+		v->until = x->reset;
+		return true;
+	}
+	v->units = x->units;
+	v->left = x->units - MIN(x->units, x->used);
+	v->until = x->ends;
+	return x->units > 0 && x->used > 0 && x->ends.us > now.us;
+}
+
+static int
+by_family(const void *a, const void *b)
+{
+	const struct budget_view *x = a, *y = b;
+	int order = str_cmp(x->family, y->family);
+
+	return order != 0 ? order : (x->until.us > y->until.us) -
+	    (x->until.us < y->until.us);
+}
+
+size_t
+budgets_look(const struct budgets *b, const char *platform,
+    struct str fingerprint, struct wall now, struct arena *a,
+    struct budget_view **list)
+{
+	struct budget_view *all = ARENA_ARRAY(a, struct budget_view,
+	    b->all.n), v;
+	size_t n = 0;
+
+	MAP_EACH(x, &b->all, struct budget)
+		if (look_at(x, platform, fingerprint, now, &v)) {
+			v.family = arena_copy(a, v.family);
+			all[n++] = v;
+		}
+	if (n > 0)
+		qsort(all, n, sizeof(*all), by_family);
+	*list = all;
+	return n;
 }

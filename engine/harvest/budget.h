@@ -55,6 +55,20 @@ int64_t budget_take_units(struct budgets *, struct str key, struct str shared,
 /* A call is over; NULL: without an answer. */
 void budget_learn(struct budgets *, struct str key, const struct http_head *,
     struct wall now);
+/* What is known of a budget at present. */
+struct budget_view {
+	struct str family;           /* "rest"; may be empty */
+	uint64_t units;              /* in its period; 0: not known */
+	uint64_t left;               /* of them */
+	struct wall until;           /* the period ends */
+};
+/*
+ * Those of a platform that calls with this credential count against, by family
+ * and length.  Memory: `a`.
+ */
+size_t budgets_look(const struct budgets *, const char *platform,
+    struct str fingerprint, struct wall now, struct arena *a,
+    struct budget_view **);
 /* How long to wait after an answer of status 429, the tries-th in a row. */
 int64_t budget_retry_ms(const struct http_head *, unsigned tries,
     struct wall now);

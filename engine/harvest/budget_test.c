@@ -179,6 +179,49 @@ counts_are_kept(void **state)
 	arena_free(&a);
 }
 
+static void
+they_are_looked_at(void **state)
+{
+	static const struct connector_rate rates[] = { { 10, 60, false },
+		{ 100, 3600, true }, { 0, 0, false } };
+	struct budgets *b = budgets_new(count, NULL);
+	struct budget_view *list;
+	struct arena a = ARENA_INIT;
+	struct http_head h = head_of("X-RateLimit-Limit: 300\r\n"
+	    "X-RateLimit-Remaining: 2\r\nX-RateLimit-Reset: 60\r\n", &a);
+
+	(void)state;
+	assert_int_equal(budget_take(b, KEY, now), 0);
+	/* Of this one nothing is told yet. */
+	assert_int_equal(budgets_look(b, "mastodon", STR("1"), now, &a,
+	    &list), 0);
+	budget_learn(b, KEY, &h, now);
+	budget_learn(b, STR("mastodon rest 2"), &h, now);
+	budget_learn(b, STR("mastodonrest rest 1"), &h, now);
+	assert_int_equal(budget_take_units(b, STR("mastodon media 1"),
+	    STR("mastodon media *"), rates, 3, now), 0);
+	assert_int_equal(budget_take(b, KEY, now), 0);
+	assert_int_equal(budgets_look(b, "mastodon", STR("1"), now, &a,
+	    &list), 3);
+	assert_true(str_eq(list[0].family, STR("media")));
+	assert_int_equal(list[0].units, 10);
+	assert_int_equal(list[0].left, 7);
+	assert_true(list[0].until.us == after(60).us);
+	assert_int_equal(list[1].units, 100);
+	assert_int_equal(list[1].left, 97);
+	assert_true(str_eq(list[2].family, STR("rest")));
+	assert_int_equal(list[2].units, 300);
+	/* One of two is out. */
+	assert_int_equal(list[2].left, 1);
+	assert_true(list[2].until.us == after(60).us);
+	/* Periods that are over are left out. */
+	assert_int_equal(budgets_look(b, "mastodon", STR("1"), after(61), &a,
+	    &list), 1);
+	assert_int_equal(list[0].units, 100);
+	budgets_free(&b);
+	arena_free(&a);
+}
+
 int
 main(void)
 {
@@ -188,6 +231,7 @@ main(void)
 		cmocka_unit_test(status_429_waits),
 		cmocka_unit_test(rates_are_counted),
 		cmocka_unit_test(counts_are_kept),
+		cmocka_unit_test(they_are_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -376,6 +376,14 @@ driver_rest(struct driver *d)
 	d->look.waits_for = NULL;
 }
 
+size_t
+driver_look_at_budgets(const struct driver *d, struct arena *a,
+    struct budget_view **list)
+{
+	return budgets_look(d->options.budgets, d->connector->platform,
+	    buf_str(&d->fingerprint), clock_wall(), a, list);
+}
+
 void
 driver_start(struct driver *d, uint32_t crawl, uint64_t last)
 {

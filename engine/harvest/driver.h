@@ -108,5 +108,8 @@ struct driver_look {
 	const char *waits_for;       /* "the rate limit" */
 };
 struct driver_look driver_look(const struct driver *);
+/* The budgets that its calls count against.  Memory: `a`. */
+size_t driver_look_at_budgets(const struct driver *, struct arena *a,
+    struct budget_view **);
 
 #endif

@@ -164,6 +164,13 @@ bool harvest_next_view(struct harvests *, size_t *at, struct harvest_view *);
  * harvest is under way. */
 void harvest_put_totals(struct harvests *, struct str id, struct buf *);
 
+/*
+ * Append to a JSON array the budgets that its calls count against, as far as
+ * they are known: family, units, left, until.  Nothing when no such harvest is
+ * under way.
+ */
+void harvest_put_budgets(struct harvests *, struct str id, struct buf *);
+
 /* Its notes, in order: for a summary.  After ended() too. */
 struct harvest_note {
 	const char *level;           /* "info", "warning", "error" */

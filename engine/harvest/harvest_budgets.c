@@ -2,6 +2,7 @@
  * Counted budgets are kept in the store: at once, and while one commit is under
  * way the next ones wait together.
  */
+#include "base/json_writer.h"
 #include "engine/harvest/harvest_own.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -69,4 +70,25 @@ harvests_open_budgets(struct harvests *all, struct why *w)
 	if (e == OK)
 		budgets_put(all->budgets, list, n);
 	return e;
+}
+
+void
+harvest_put_budgets(struct harvests *all, struct str id, struct buf *b)
+{
+	const struct harvest *h = harvest_find(all, id);
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct budget_view *list;
+
+	if (h == NULL || h->driver == NULL)
+		return;
+	size_t n = driver_look_at_budgets(h->driver, &a, &list);
+	for (size_t i = 0; i < n; i++) {
+		json_object(b, NULL);
+		json_str(b, "family", list[i].family);
+		if (list[i].units > 0)
+			json_u64(b, "units", list[i].units);
+		json_u64(b, "left", list[i].left);
+		json_time(b, "until", list[i].until);
+		buf_put_char(b, '}');
+	}
 }

@@ -5,8 +5,9 @@
 #include "engine/store/store_own.h"
 
 #define DAY_US (INT64_C(86400) * US_PER_S)
-#define COLUMNS "id, type, format, path, routing_key, state, accepted," \
-	" started, ended, cancelled, told, result, node"
+#define SHORT_COLUMNS "id, type, format, path, routing_key, state, accepted," \
+	" started, ended, cancelled, told"
+#define COLUMNS SHORT_COLUMNS ", result, node"
 
 static const enum store_harvest_state states[] = { STORE_HARVEST_ACCEPTED,
 	STORE_HARVEST_RUNNING, STORE_HARVEST_SUCCEEDED, STORE_HARVEST_FAILED };
@@ -187,6 +188,41 @@ store_export_list(struct store *st, struct arena *a,
 	enum err e = OK;
 
 	query_str(q, 1, st->node);
+	while (e == OK && query_step(q))
+		e = read_row(st, q, a, store_rows_add(&r), w);
+	e = store_rows_end(&r, &q, e, a, w);
+	*list = r.rows;
+	*n = r.n;
+	return e;
+}
+
+static enum err
+count_all(struct store *st, uint64_t *total, struct why *w)
+{
+	struct query *q = database_query(st->db, "SELECT count(*) FROM export"
+	    " WHERE node = ?1");
+
+	query_str(q, 1, st->node);
+	*total = query_step(q) ? (uint64_t)query_get_i64(q, 0) : 0;
+	return query_end(&q, w);
+}
+
+enum err
+store_export_page(struct store *st, uint64_t start, uint64_t size,
+    struct arena *a, struct store_export **list, size_t *n, uint64_t *total,
+    struct why *w)
+{
+	struct store_rows r = { .bytes_each = sizeof(**list) };
+	enum err e = count_all(st, total, w);
+
+	if (e != OK)
+		return e;
+	struct query *q = database_query(st->db, "SELECT " SHORT_COLUMNS
+	    ", '', node FROM export WHERE node = ?1 ORDER BY number DESC"
+	    " LIMIT ?2 OFFSET ?3");
+	query_str(q, 1, st->node);
+	query_i64(q, 2, (int64_t)MIN(size, STORE_EXPORTS_MAX));
+	query_i64(q, 3, (int64_t)MIN(start, STORE_EXPORTS_MAX));
 	while (e == OK && query_step(q))
 		e = read_row(st, q, a, store_rows_add(&r), w);
 	e = store_rows_end(&r, &q, e, a, w);

@@ -47,6 +47,11 @@ MUST_USE enum err store_export_get(struct store *, struct str id,
 /* Those of this daemon, the newest first, without their messages. */
 MUST_USE enum err store_export_list(struct store *, struct arena *a,
     struct store_export **, size_t *n, struct why *);
+/* `size` of them after the newest `start`, without messages and results.
+ * `*total`: how many there are in all. */
+MUST_USE enum err store_export_page(struct store *, uint64_t start,
+    uint64_t size, struct arena *a, struct store_export **, size_t *n,
+    uint64_t *total, struct why *);
 /*
  * Ids of this daemon's exports, the oldest first: those that are not over;
  * those that came by a broker and whose final status was not put.

@@ -109,6 +109,7 @@ lists(void **state)
 {
 	struct store_export *all;
 	struct str *ids;
+	uint64_t total;
 	size_t n;
 
 	(void)state;
@@ -122,6 +123,14 @@ lists(void **state)
 	assert_int_equal(n, 3);
 	assert_true(str_eq(all[0].id, STR("c")) &&
 	    str_eq(all[2].id, STR("a")));
+	assert_int_equal(store_export_page(store, 1, 1, &arena, &all, &n,
+	    &total, NULL), OK);
+	assert_int_equal(total, 3);
+	assert_int_equal(n, 1);
+	assert_true(str_eq(all[0].id, STR("b")) && all[0].result.n == 0);
+	assert_int_equal(store_export_page(store, 3, 9, &arena, &all, &n,
+	    &total, NULL), OK);
+	assert_int_equal(n, 0);
 	assert_int_equal(store_export_open(store, &arena, &ids, &n, NULL),
 	    OK);
 	assert_int_equal(n, 2);

@@ -4,8 +4,8 @@
  */
 "use strict";
 
-const { options, base, axe, check, same, open, until, shoot, tile, run }
-    = require("./console_page.js");
+const { options, base, axe, check, same, askOutside, open, until, shoot, tile,
+    run, WIDE, PHONE } = require("./console_page.js");
 
 const DESK = { width: 1280, height: 860 };
 const HOSTILE = "<img src=x onerror=alert(1)>";
@@ -23,9 +23,19 @@ const says = (page, what, text) => until(page, what, (t) => document
 const isIn = (page, what, state) => until(page, what, (s) => document
     .querySelector("h1 .badge")?.textContent === s, state);
 
+/* Both widths, without the pauses that screenshots need. */
+async function fits(page, name) {
+	for (const size of [PHONE, WIDE]) {
+		await page.setViewportSize(size);
+		check(`${name} does not scroll sideways (${size.width})`,
+		    await page.evaluate(() => document.documentElement
+		    .scrollWidth <= innerWidth));
+	}
+}
+
 /* In both widths and themes. */
 async function look(page, name) {
-	await shoot(page, name);
+	await (options.keep ? shoot : fits)(page, name);
 	await page.evaluate(axe);
 	for (const scheme of ["light", "dark"]) {
 		await page.emulateMedia({ colorScheme: scheme });
@@ -52,9 +62,73 @@ async function begin(page, type, seeds, credential, path) {
 	await fill(page, "Directory", path);
 }
 
+/* Begun by the button of a harvest that is over, watched and downloaded. */
+async function exported(page) {
+	await page.click(".head a:has-text('Export')");
+	await page.waitForSelector(".choices input");
+	same("the harvest is chosen", await page.$$eval(".choices input",
+	    (all) => all.filter((i) => i.checked).map((i) => i.value)),
+	    ["mastodon_account-1"]);
+	same("its type, too", await page.getByLabel("Type", { exact: true })
+	    .inputValue(), "mastodon_account");
+	await page.click("form summary:has-text('More options')");
+	await look(page, "exports-form");
+	await fill(page, "Columns", "nothing");
+	await page.click("form button:has-text('Export')");
+	await isIn(page, "an export of a column that there is not fails",
+	    "completed failure");
+	await says(page, "and says why", "nothing");
+
+	await goTo(page, "/browse/exports?harvest=mastodon_account-1");
+	await page.waitForSelector(".choices input");
+	await page.click("form button:has-text('Export')");
+	await isIn(page, "an export is made", "completed success");
+	same("its rows", await tile(page, "Rows"), options.posts);
+	await says(page, "how long it is kept", "Kept until");
+	await look(page, "export");
+	const link = page.locator("table a[download]");
+	const [file] = await Promise.all([page.waitForEvent("download"),
+	    link.click()]);
+	same("the file's name", file.suggestedFilename(), "export-2_001.csv");
+	await file.saveAs(options.file);
+	await page.click(".crumbs a:has-text('Exports')");
+	await until(page, "the list has both", () => document
+	    .querySelectorAll("tbody tr").length === 2);
+	same("a row", await page.$eval("tbody tr", (r) => [...r.cells].slice(0,
+	    5).map((c) => c.textContent)), ["export-2", "completed success",
+	    "csv", "mastodon_account-1", String(options.posts)]);
+}
+
+/* SFM's interface does not answer, so this one runs until it is cancelled. */
+async function cancelled(page) {
+	await goTo(page, "/browse/exports");
+	await page.click("button:has-text('New export')");
+	await page.getByLabel("Source", { exact: true }).selectOption("collection");
+	await fill(page, "Id of the collection", "c1");
+	await page.click("form summary:has-text('More options')");
+	await fill(page, "Name", HOSTILE);
+	await page.click("form button:has-text('Export')");
+	await isIn(page, "an export runs", "running");
+	await says(page, "text of others is text", HOSTILE);
+	await says(page, "what it does", "Looking up its WARC files");
+	await page.click(".head button:has-text('Cancel')");
+	await page.click("dialog button:has-text('Cancel the export')");
+	await isIn(page, "it is cancelled", "completed failure");
+	await says(page, "and says so", "export_cancelled");
+	await goTo(page, "/browse/exports");
+	await until(page, "its collection is listed", () => document
+	    .querySelector("tbody tr")?.textContent.includes(
+	    "collection c1"));
+	await look(page, "exports");
+}
+
 async function harvests() {
 	const { page, context, wrong } = await open(DESK);
 
+	await goTo(page, "/system");
+	await says(page, "the broker is not there yet", "not connected: ");
+	await goTo(page, "/browse/exports");
+	await says(page, "no export: what one is", "a table, for");
 	await goTo(page, "/");
 	await page.click("#nav a:has-text('Harvests')");
 	await says(page, "no harvest: what one is", "archives every answer");
@@ -72,7 +146,8 @@ async function harvests() {
 	    ".steering button:not([hidden])", (b) => b.length), 0);
 	await look(page, "harvest");
 
-	await page.click(".crumbs a");
+	await exported(page);
+	await goTo(page, "/browse/harvests");
 	await until(page, "the list has it", (n) => document.querySelector(
 	    "tbody tr")?.textContent.includes(n), "mastodon_account-1");
 	await page.selectOption("main .filters select", "paused");
@@ -110,6 +185,9 @@ async function harvests() {
 	await page.click("dialog button:has-text('Delete the schedule')");
 	await until(page, "the schedule is deleted", () => !document
 	    .querySelector("main").innerText.includes("every 6 hours"));
+	await cancelled(page);
+	await goTo(page, "/browse/exports/none-1");
+	await says(page, "an unknown export", "There is no export none-1");
 	await goTo(page, "/browse/harvests/none-1");
 	await says(page, "an unknown one", "There is no harvest none-1");
 	same("nothing went wrong", wrong, []);
@@ -131,12 +209,50 @@ async function rights() {
 		else
 			await until(page, "harvest:read: the list", () =>
 			    document.querySelector("tbody tr"));
+		same(`${name}: a file of an export`, await page.evaluate(
+		    async () => (await fetch("/exports/export-2/" +
+		    "export-2_001.csv")).status), name === "looker" ? 200 :
+		    403);
 		same(`${name}: there is no button for a new one`,
 		    await page.$$eval("main .head button", (b) => b.length),
 		    0);
+		await goTo(page, "/browse/exports?harvest=mastodon_account-1");
+		await says(page, `${name}: exports`, name === "looker" ?
+		    "export-2" : "harvest:read");
+		same(`${name}: there is no form and no button`,
+		    await page.$$eval("main form, main .head button", (b) =>
+		    b.length), 0);
 		check(`${name}: nothing went wrong`, wrong.length === 0, wrong);
 		await context.close();
 	}
 }
 
-run({ harvests, rights });
+/* By the broker of Social Feed Manager: a harvest waits for the platform. */
+async function queues() {
+	const { page, context, wrong } = await open(DESK);
+	const row = (want) => until(page, "a queue: " + want, (w) => [...document
+	    .querySelectorAll(".queues tbody tr")].some((r) => [...r.cells].map(
+	    (c) => c.textContent).join(" ") === w), want);
+
+	await goTo(page, "/browse/harvests/" + options.harvest);
+	await isIn(page, "the broker's harvest runs", "running");
+	await until(page, "why it waits, and until when", () =>
+	    /^waits .* for the rate limit, until \d\d:\d\d/.test(document
+	    .querySelector(".why").textContent));
+	await until(page, "its budget", () => [...document.querySelectorAll(
+	    "[aria-label='Rate limits'] tbody td")].some((c) => c.textContent ===
+	    "300"));
+	await goTo(page, "/system");
+	await says(page, "the broker is connected", "connected");
+	/* Nobody consumes while its slots are full. */
+	await row("mastodon_harvester 1 1 1 0");
+	await says(page, "the outbox", "1 message (");
+	await says(page, "a dead letter", "1 message that could not");
+	await look(page, "system");
+	await askOutside("end the broker");
+	await says(page, "the broker is gone", "not connected: ");
+	same("nothing went wrong", wrong, []);
+	await context.close();
+}
+
+run({ harvests, queues, rights });

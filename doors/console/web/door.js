@@ -15,7 +15,7 @@ const ANSWER_MS = 60000;
 const SILENT_MS = 8000;                // then a ping is sent
 const GONE_MS = 16000;                 // then the connection counts as lost
 /* A command that changes something is never kept for a later connection. */
-const CHANGES = /^(start_crawl|job\.|policy\.(put|delete)|schedule\.(put|delete)|harvest\.(start|stop|pause|resume))/;
+const CHANGES = /^(start_crawl|job\.|policy\.(put|delete)|schedule\.(put|delete)|harvest\.(start|stop|pause|resume)|export\.(start|cancel))/;
 
 export class DoorError extends Error {
 	constructor(text, code) {

@@ -4,7 +4,7 @@
  */
 import { button, clear, each, el, field, put, select, table } from "./dom.js";
 import { follow, moment, showMoment } from "./bits.js";
-import { bytes, count, plain, span } from "./format.js";
+import { bytes, count, plain, span, timeOfDay } from "./format.js";
 import { icon } from "./icons.js";
 import { act, empty, form } from "./say.js";
 import { scheduleFields, scheduleText } from "./schedule.js";
@@ -38,14 +38,33 @@ export function harvestBadge(state) {
 
 export const isOver = (h) => h.state.startsWith("completed ");
 
+/* A moment that may not have come yet. */
+export function showPast(node, t) {
+	showMoment(node, t);
+	if (t === null)
+		put(node, "not yet");
+}
+
 export function harvestView(id) {
 	return "/browse/harvests/" + encodeURIComponent(id);
 }
 
-/* Why it asks for nothing, or cannot put its files away; "" for neither. */
+/* The links between the views; `here` is the one that is shown. */
+export function harvestTabs(here) {
+	return el("nav.tabs", { "aria-label": "Views of harvests" },
+	    [["harvests", "Harvests"], ["exports", "Exports"]].map(([path,
+	    text]) => el("a.tab", { href: "/browse/" + path, "aria-current":
+	    path === here ? "page" : null }, text)));
+}
+
+/*
+ * Why it asks for nothing, and until when, or why it cannot put its files away;
+ * "" for neither.
+ */
 export function whyOf(h) {
 	const waits = h.waits_for && h.waits_s >= 1 ? "waits " +
-	    span(h.waits_s) + " for " + plain(h.waits_for) : "";
+	    span(h.waits_s) + " for " + plain(h.waits_for) + ", until " +
+	    timeOfDay(Date.now() / 1000 + h.waits_s) : "";
 
 	return [waits, h.trouble ? "its files wait: " + plain(h.trouble) : ""]
 	    .filter((t) => t !== "").join("; ");
@@ -98,7 +117,8 @@ export function harvests(root, params, app) {
 	root.append(el("div.head", null, el("h1", null, "Harvests"),
 	    app.may("harvest") && button(".primary", { onclick: () =>
 	    newHarvest(adding, app, read) }, icon("plus"), " New harvest")),
-	    adding, el("div.filters", null, states), box, total, plans);
+	    harvestTabs("harvests"), adding, el("div.filters", null, states),
+	    box, total, plans);
 
 	const list = table("Harvests", ["Harvest", "State", ["Found", "num"],
 	    ["Files", "num"], "Begun", "Why"], []);

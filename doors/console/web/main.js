@@ -40,9 +40,13 @@ const ROUTES = [
 	[/^\/browse\/try$/, ofItems(tryTask), "Try"],
 	[/^\/browse\/harvests$/, ofHarvests("harvests"), "Harvests"],
 	[/^\/browse\/harvests\/[^/]+$/, ofHarvests("harvest"), "Harvest"],
+	[/^\/browse\/exports$/, ofHarvests("exports"), "Exports"],
+	[/^\/browse\/exports\/[^/]+$/, ofHarvests("export", "oneExport"),
+	    "Export"],
 ];
 const ITEMS = "/browse/items";         // stands for all views of items
-const HARVESTS = "/browse/harvests";
+const HARVESTS = "/browse/harvests";   // and of harvests
+const EXPORTS = "/browse/exports";
 const NAV = [["/", "Crawls"], ["/new", "New crawl"], [ITEMS, "Items"],
 	[HARVESTS, "Harvests"],
 	["/system", "System"], ["/settings", "Settings"]];
@@ -128,10 +132,10 @@ function ofItems(make) {
 }
 
 /* A view of harvests, loaded when it is opened; in words, why there is none. */
-function ofHarvests(name) {
+function ofHarvests(file, name = file) {
 	return (root, params) => {
 		if (app.sees("harvest"))
-			return loaded(name, root, params);
+			return loaded(file, name, root, params);
 		empty(root, "Your token may not read harvests", "It lacks the " +
 		    "scope harvest:read. Somebody who may change tokens makes " +
 		    "one with it under Settings, Tokens.", el("p", null,
@@ -140,12 +144,12 @@ function ofHarvests(name) {
 	};
 }
 
-function loaded(name, root, params) {
+function loaded(file, name, root, params) {
 	const place = el("div", null, el("p.loading", null, "Loading…"));
 	const late = { view: null, tick: () => late.view?.tick() };
 
 	root.append(place);
-	import(`./${name}.js`).then((views) => {
+	import(`./${file}.js`).then((views) => {
 		if (place.isConnected)
 			late.view = views[name](clear(place), params, app);
 	}, (e) => empty(place, "The view could not be loaded", e.message));
@@ -168,9 +172,9 @@ function tryTask(root, params) {
 
 /* Mark where we are; items are listed when they can be seen. */
 function tellNav() {
-	const here = location.pathname.startsWith(HARVESTS) ? HARVESTS :
-	    location.pathname.startsWith("/browse/") ? ITEMS :
-	    location.pathname;
+	const path = location.pathname;
+	const here = path.startsWith(HARVESTS) || path.startsWith(EXPORTS) ?
+	    HARVESTS : path.startsWith("/browse/") ? ITEMS : path;
 
 	for (const a of document.querySelectorAll("#nav a")) {
 		const href = a.getAttribute("href");

@@ -8,6 +8,7 @@ import { Chart } from "./chart.js";
 import { bytes, count, exact, many, rate, span } from "./format.js";
 import { icon } from "./icons.js";
 import { empty } from "./say.js";
+import { harvestQueues } from "./queues.js";
 
 const FRAMES = 600, LINES_MAX = 500, LOG_S = 2, DOORS_S = 2, LIMITS_S = 5;
 /* Limits: the figure in /metrics, and the setting that bounds it. */
@@ -37,7 +38,7 @@ const LOOPS = { home: "Doors and this console", urlfrontier: "The queues of " +
 	reads: "Answers from the index", pool: "Reads pages again, for " +
 	"readers and lists", "rocksdb:low": "Merges files of the index",
 	"rocksdb:high": "Writes files of the index", argiope: "Helpers of " +
-	"libraries" };
+	"libraries", broker: "Messages of RabbitMQ" };
 
 export function system(root, params, app) {
 	const tiles = { cpu: tile("Processor"), rss: tile("Memory"),
@@ -55,6 +56,7 @@ export function system(root, params, app) {
 	const doors = el("tbody", null), noSubs = el("div", null);
 	const limits = el("tbody", null), noLimits = el("div", null);
 	const noDoors = el("div", null), about = el("dl.facts", null);
+	const queues = harvestQueues();
 	const level = select([["", "All levels"], "info", "warn", "error"], "",
 	    { "aria-label": "Least level of the log lines shown",
 	    onchange: () => drawLog() });
@@ -74,7 +76,7 @@ export function system(root, params, app) {
 	    el("div.two", null, card("Doors", ["Door", "Address", "State",
 	    ["Requests/s", "num"], "Last error"], doors, noDoors),
 	    card("Limits", ["What", ["Now", "num"], ["At most", "num"],
-	    "Setting"], limits, noLimits)), card("Subscribers",
+	    "Setting"], limits, noLimits)), queues, card("Subscribers",
 	    ["Subscription", "Crawl", ["Behind", "num"]], subs, noSubs),
 	    el("section.card", null, el("div.head.small", null, el("h2", null,
 	    "Recent log lines"), el("span.grow", null), level), log),
@@ -196,8 +198,9 @@ export function system(root, params, app) {
 				const b = before.get(d.name);
 				const word = tr.children[2].firstChild;
 				put(tr.children[1], d.address || "–");
-				put(word, d.note ? d.state + ": " + d.note :
-				    d.state);
+				// What has a card of its own is said there.
+				put(word, d.note && !d.details.broker ?
+				    d.state + ": " + d.note : d.state);
 				word.className = "door-state d-" + d.state;
 				put(tr.children[3], b && d.requests !== null ?
 				    rate((d.requests - b[1]) / (now - b[0])) :
@@ -208,6 +211,8 @@ export function system(root, params, app) {
 				before.set(d.name, [now, d.requests]);
 			});
 			noDoors.replaceChildren();
+			queues.show(data.doors.find((d) => d.name ===
+			    "harvest"));
 		} catch (e) {
 			empty(noDoors, "The doors could not be listed",
 			    e.message);
