@@ -37,7 +37,7 @@ from harvest_broker_peer import EXCHANGE, Frames, Sfm
 from serve import Serve
 from simulated import Platforms
 
-MESSAGES = int(sys.argv[1]) if len(sys.argv) > 1 else 240
+MESSAGES = int(sys.argv[1]) if len(sys.argv) > 1 else 160
 KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 QUEUE = "mastodon_harvester"
 ROOT = os.path.join(PLACE, "root")
