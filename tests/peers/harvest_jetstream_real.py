@@ -7,16 +7,18 @@ counted twice.
 Go builds the servers from their module into the cache.  What cannot be had, or
 wants a newer Go, is skipped by name.
 
-    harvest_jetstream_real.sh [KILLS]           as often each is killed: 2
+    harvest_jetstream_real.sh [KILLS]           as often each is killed: 1
 """
 import asyncio
 import collections
 import csv
 import io
+import urllib.error
+import urllib.request
 
 from harvest_peer import glob, records
 from peer import *
-from relay import POSTS, Relay
+from relay import POSTS, Event, Relay
 import websockets
 
 MODULE = "github.com/bluesky-social/jetstream"
@@ -27,7 +29,7 @@ FIRST, SECOND = SERVERS
 BUILD_SECONDS_MAX = 400
 HOST = "jetstream2.us-east.bsky.network"
 EVENTS = "/xrpc/network.bsky.jetstream.subscribeEvents"
-KILLS = int(sys.argv[2] if len(sys.argv) > 2 else 2)
+KILLS = int(sys.argv[2] if len(sys.argv) > 2 else 1)
 PROXY = """location / {{
   proxy_pass http://127.0.0.1:{port};
   proxy_http_version 1.1;
@@ -98,7 +100,84 @@ class First(Server):
         wait_until(lambda: listens(self.port))
 
 
+class Second(Server):
+    """Beside it the network that it comes with, where something happens all
+    the time."""
+
+    def __init__(self, place):
+        network, debug = fixed_port(), fixed_port()
+        self.port = fixed_port()
+        Server("network", place + "/simulator", "serve", "--addr",
+               f"127.0.0.1:{network}", "--data-dir", PLACE + "/network-data",
+               "--accounts", "40", "--initial-records-per-account", "3",
+               "--commits-per-sec", "200", "--firehose-history", "1000000",
+               "--seed", str(time.time_ns() % 1000000))
+        wait_until(lambda: listens(network), 30)
+        url = f"http://127.0.0.1:{network}"
+        super().__init__(
+            "second", place + "/jetstream", "serve", "--addr",
+            f"127.0.0.1:{self.port}", "--debug-addr", f"127.0.0.1:{debug}",
+            "--relay-url", url, "--plc-url", url, "--data-dir",
+            PLACE + "/second-data", "--skip-merge-discovery",
+            "--disable-repo-action-rate-limits")
+
+    def serves(self):
+        """It first reads what the network has."""
+        def answers():
+            try:
+                with urllib.request.urlopen(
+                        f"http://127.0.0.1:{self.port}/subscribe"):
+                    return True
+            except urllib.error.HTTPError as e:
+                return e.code != 503
+            except OSError:
+                return False
+        return wait_until(answers, 60)
+
+
+class Reader:
+    """All that a server of the second protocol has sent, in order."""
+
+    def __init__(self, port):
+        self.url = f"ws://127.0.0.1:{port}{EVENTS}?cursor="
+        self.events = []
+        threading.Thread(target=lambda: asyncio.run(self.read()),
+                         daemon=True).start()
+
+    async def read(self):
+        while True:
+            last = self.events[-1]["seq"] if self.events else 0
+            try:
+                async with websockets.connect(
+                        self.url + str(last + 1), max_size=None,
+                        compression=None, ping_interval=None,
+                        subprotocols=["xrpc.v1.json"]) as socket:
+                    async for message in socket:
+                        self.events.append(json.loads(message)["payload"])
+            except (OSError, websockets.WebSocketException):
+                await asyncio.sleep(0.1)
+
+    def waits(self, n):
+        """For so many more."""
+        until = len(self.events) + n
+        return wait_until(lambda: len(self.events) >= until, 60)
+
+
 # ---- Ours -------------------------------------------------------------------------
+
+def event_of(frame):
+    """Of either protocol."""
+    frame = frame.get("payload", frame)
+    commit = frame.get("commit", frame)
+    kind = frame.get("kind") or frame["$type"].split("#")[1]
+    return Event(commit.get("operation", kind), frame["did"],
+                 commit.get("collection", ""), commit.get("rkey", ""),
+                 commit.get("rev", ""))
+
+
+def is_post(e):
+    return e.what in ("create", "update") and e.collection == POSTS
+
 
 class Harvest:
     def __init__(self, place, port, *order):
@@ -125,25 +204,31 @@ class Harvest:
             if self.child.returncode != 75:
                 check(f"{self.place}: it ends", False, err)
 
-    def frames(self):
-        """All that was archived, in order."""
+    def records(self, kind):
         for path in sorted(glob.glob(self.place + "/posts/20*/**/*.warc.gz",
                                      recursive=True)):
             for fields, block in records(path):
-                if fields["warc-type"] == "resource":
-                    yield from map(json.loads, block.splitlines())
+                if fields["warc-type"] == kind:
+                    yield fields["warc-target-uri"], block
 
-    def commits(self):
-        """How often each came, by all that tells it from others."""
-        found = collections.Counter()
-        for frame in self.frames():
-            frame = frame.get("payload", frame)
-            commit = frame.get("commit", frame)
-            kind = frame.get("kind") or frame["$type"].split("#")[1]
-            found[commit.get("operation", kind), frame["did"],
-                  commit.get("collection", ""), commit.get("rkey", ""),
-                  commit.get("rev", "")] += 1
-        return found
+    def frames(self):
+        """All that was archived, in order."""
+        for _, block in self.records("resource"):
+            yield from map(json.loads, block.splitlines())
+
+    def cursors(self):
+        return [int(url.split("&cursor=")[1])
+                for url, _ in self.records("request") if "&cursor=" in url]
+
+    def events(self):
+        """How often each came."""
+        return collections.Counter(map(event_of, self.frames()))
+
+    def counted(self):
+        """Those that a stream has asked for: servers send more."""
+        frames = list(self.frames())
+        begun = min([frames[0].get("time_us", 0)] + self.cursors())
+        return {event_of(f) for f in frames if f.get("time_us", 0) >= begun}
 
     def table(self):
         """Addresses of posts in a table without repeated ones."""
@@ -154,21 +239,23 @@ class Harvest:
         return [line[lines[0].index("uri")] for line in lines[1:]]
 
     def is_right(self, wanted):
-        """Of these posts' commits, in the order in which they were made, none
-        is missing; what stands at the end makes the table."""
-        found = self.commits()
-        missing = [e for e in wanted if tuple(e) not in found]
+        """Of these none is missing; each post counts once."""
+        found = self.events()
+        missing = [e for e in wanted if e not in found]
         check(f"{self.place}: of {len(wanted)} events none is missing",
               wanted and not missing, missing)
-        counted = [k for k in found if k[0] in ("create", "update") and
-                   k[2] == POSTS]
-        same(f"{self.place}: each post counts once", self.items, len(counted))
+        same(f"{self.place}: each post counts once", self.items,
+             len(list(filter(is_post, self.counted()))))
         note(f"{self.place}: {sum(found.values())} messages, "
              f"{len(found)} events")
         code, out, err = ours("archive", "check", "--strict",
                               self.place + "/posts")
         check(f"{self.place}: archive check", code == 0, out[-400:] + err)
         return found
+
+    def has_table(self, stand):
+        same(f"{self.place}: what stands is in the table, once",
+             sorted(self.table()), sorted(stand))
 
 
 # ---- The first server -------------------------------------------------------------
@@ -223,8 +310,9 @@ def first(place):
         # What did not come before the end comes now.
         live = server.says(server.LIVE)
         harvest.end()
-        if ("account", gone, "", "", "") in harvest.commits() and all(
-                tuple(e) in harvest.commits() for e in wanted[-20:]):
+        found = harvest.events()
+        if Event("account", gone, "", "", "") in found and all(
+                e in found for e in wanted[-20:]):
             break
         harvest.begin()
         server.waits(server.LIVE, live)
@@ -232,20 +320,66 @@ def first(place):
     # A stream that is taken up begins 5 s earlier, which may be before the
     # harvest has begun.
     posts = set(relay.posts)
-    same("first: what stands is in the table, once", sorted(harvest.table()),
-         sorted({f"at://{did}/{POSTS}/{rkey}"
-                 for what, did, collection, rkey, _ in found
-                 if what in ("create", "update") and (did, rkey) in posts and
-                 collection == POSTS}))
+    harvest.has_table({f"at://{e.did}/{POSTS}/{e.rkey}" for e in found
+                       if is_post(e) and (e.did, e.rkey) in posts})
+
+
+# ---- The second server ------------------------------------------------------------
+
+def second(place):
+    server = Second(place)
+    if not check("second: it serves", server.serves()):
+        return
+    reader = Reader(server.port)
+    harvests = [Harvest("second-" + p, server.port, "--option", "protocol=" + p,
+                        "--option", "endpoint=" + HOST) for p in ("v1", "v2")]
+
+    def begin(signal):
+        for h in harvests:
+            if signal:
+                h.end(signal)
+        reader.waits(100)
+        for h in harvests:
+            h.begin()
+        reader.waits(1500)
+
+    begin(None)
+    for i in range(KILLS):
+        begin(signal.SIGKILL)
+    # In order: killed it would give other events numbers that it had given.
+    server.child.terminate()
+    server.child.wait(60)
+    server.start()
+    check("second: it serves again", server.serves())
+    reader.waits(1000)
+    for h in harvests:
+        h.end()
+    truth = list(map(event_of, list(reader.events)))
+    for h in harvests:
+        found = h.events()
+        at = [i for i, e in enumerate(truth) if is_post(e) and e in found]
+        wanted = list(dict.fromkeys(
+            e for e in truth[at[0]:at[-1] + 1] if is_for_us(e) and
+            (e.what != "sync" or "v2" in h.place))) if at else []
+        h.is_right(wanted)
+        rest = truth[:at[-1] + 1] if at else []
+        gone = {(e.did, e.rkey) for e in rest if e.what == "delete"}
+        h.has_table({f"at://{e.did}/{POSTS}/{e.rkey}" for e in found
+                     if is_post(e) and (e.did, e.rkey) not in gone})
 
 
 need("harvest_jetstream_real", "nginx", "openssl")
 if shutil.which("go") is None:
     skip("harvest_jetstream_real", "go is not installed")
     done()
-place = programs(FIRST)
-if place is None:
-    skip("harvest_jetstream_real: the first server", "it cannot be built")
-else:
-    first(place)
+built = {version: programs(version) for version in SERVERS}
+tasks = []
+for version, task in ((FIRST, first), (SECOND, second)):
+    if built[version] is None:
+        skip(f"harvest_jetstream_real: {version}", "it cannot be built")
+        continue
+    tasks.append(threading.Thread(target=task, args=(built[version],)))
+    tasks[-1].start()
+for task in tasks:
+    task.join()
 done()
