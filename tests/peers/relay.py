@@ -19,7 +19,8 @@ import websockets
 POSTS, LIKES = "app.bsky.feed.post", "app.bsky.feed.like"
 LETTERS = "234567abcdefghijklmnopqrstuvwxyz"        # from small to great
 # One of the stream's frames says: `what` is "create" and the like, "identity"
-# or "account"; those of commits have a collection, a key and a revision.
+# or "account"; those of commits have a collection, a key and a revision, in
+# whose place accounts have their status.
 Event = collections.namedtuple("Event", "what did collection rkey rev")
 
 
@@ -202,7 +203,7 @@ class Relay:
 
     def put_told(self, kind, did, **more):
         self.put(kind, {"did": did, "time": iso(self.now()), **more})
-        self.events.append(Event(kind, did, "", "", ""))
+        self.events.append(Event(kind, did, "", "", more.get("status", "")))
 
     def add_one(self):
         chance, did = self.random.random(), self.random.choice(self.dids)
@@ -234,10 +235,9 @@ class Relay:
                 self.add_one()
 
     def delete_account(self):
-        """The account of the newest post; its DID."""
+        """The account of the newest post."""
         with self.changed:
             did = self.posts[-1][0]
             self.put_told("account", did, active=False, status="deleted")
             self.posts = [p for p in self.posts if p[0] != did]
             self.dids.remove(did)
-            return did
