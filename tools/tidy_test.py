@@ -30,6 +30,10 @@ CLEAN = {
                 "int a_two(void (*)(int), int);\n\n#endif\n",
     "base/a.c": '#include "base/a.h"\n\nint\na_one(int n)\n{\n'
                 '\treturn n; /* strcpy(a, b) */\n}\n',
+    "docs/connectors.md": "# A guide\n\n`base/a.c`, `a_one()`, `BASE_A_H`, [it]"
+                          "(more/x.md#y), `build/x`, `base/NAME.c`, `x` and "
+                          "[this](https://a.example/).\n",
+    "docs/more/x.md": "# y\n",
     "os/DESIGN.md": "# os\n",
     "os/meson.build": "os = library('os', 'b.c')\n",
     "os/b.c": '#include "base/a.h"\n\n#include <sys/socket.h>\n',
@@ -85,6 +89,11 @@ FAULTS = [
     ("run", "", "#!/bin/bash\necho\n", "not executable"),
     ("tests/x.sh", "", "if true; then\n", "syntax error"),
     ("tools/x.py", "", "def f(:\n", "no Python"),
+    ("docs/connectors.md", "more/x.md", "x.md", "the link x.md leads nowhere"),
+    ("docs/connectors.md", "base/a.c", "base/q.c", "there is no base/q.c"),
+    ("docs/connectors.md", "a_one()", "a_six()", "there is no a_six()"),
+    ("docs/connectors.md", "BASE_A_H", "BASE_B_H", "there is no BASE_B_H"),
+    ("docs/connectors.md", "`x`", "`struct x`", "there is no struct x"),
 ]
 
 

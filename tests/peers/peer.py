@@ -184,14 +184,14 @@ def listens(port):
         return s.connect_ex(("127.0.0.1", port)) == 0
 
 
-def certificate(name="tls"):
-    """(certificate, key) of localhost that nobody signed; wants openssl."""
+def certificate(name="tls", host="localhost"):
+    """(certificate, key) of a host that nobody signed; wants openssl."""
     crt, key = (os.path.join(PLACE, name + end) for end in (".crt", ".key"))
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
          "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", crt,
-         "-days", "2", "-subj", "/CN=localhost", "-addext",
-         "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+         "-days", "2", "-subj", "/CN=" + host, "-addext",
+         "subjectAltName=DNS:" + host], check=True, capture_output=True)
     return crt, key
 
 
@@ -223,14 +223,14 @@ http {{
 
 
 class Nginx:
-    def __init__(self, name, root, more="", tls=False):
+    def __init__(self, name, root, more="", tls=False, host="localhost"):
         self.place = os.path.join(PLACE, name)
         self.port = free_port()
         self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.port}/"
         self.log = os.path.join(self.place, "access.log")
         os.makedirs(self.place)
         if tls:
-            crt, key = certificate(self.place + "/tls")
+            crt, key = certificate(self.place + "/tls", host)
             more += f"ssl_certificate {crt}; ssl_certificate_key {key};"
         conf = os.path.join(self.place, "nginx.conf")
         with open(conf, "w") as f:

@@ -422,14 +422,13 @@ find_start(struct request *r, struct wanted *w, size_t *at)
 			*at = oldest;
 			w->info = "OutdatedCursor";
 		}
-	} else if (cursor > events_n + 1) {
-		w->info = "FutureCursor";
 	} else if (cursor > 0 && cursor - 1 < oldest) {
 		refuse_v2(r, "CursorTooOld", "the cursor is below the "
 		    "retention floor");
 		return false;
 	} else if (cursor > 0) {
-		*at = cursor - 1;
+		/* A number that is not given yet: what comes next. */
+		*at = MIN(cursor - 1, events_n);
 	}
 	return true;
 }

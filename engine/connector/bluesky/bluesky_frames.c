@@ -56,33 +56,50 @@ frame_us(yyjson_val *frame)
 	    (uint64_t)when.us : 0;
 }
 
+/* Servers of the first protocol may begin a stream long before its cursor, at
+ * the beginning of a file; that is left out until the cursor is reached. */
+static bool
+is_before_cursor(struct jetstream *j, uint64_t us)
+{
+	if (us < j->asked) {
+		j->behind_us = us;
+		return true;
+	}
+	j->asked = 0;
+	return false;
+}
+
+/* A server of the second protocol whose numbers have begun anew begins with
+ * what comes next, and does not say so. */
+static void
+check_numbers(struct jetstream *j, uint64_t seq,
+    const struct connector_findings *f)
+{
+	if (j->asked < JETSTREAM_US_MIN && seq < j->asked) {
+		j->seq = 0;
+		note_gap(f, "posts may be missing: the server's numbers are "
+		    "below those of the last stream");
+	}
+	j->asked = 0;
+}
+
 /* Whether the frame is new; the run is moved behind it. */
 static bool
-move_on(struct jetstream *j, yyjson_val *frame, uint64_t us)
+move_on(struct jetstream *j, yyjson_val *frame, uint64_t us,
+    const struct connector_findings *f)
 {
 	uint64_t seq = yyjson_get_uint(yyjson_obj_get(frame, "seq"));
 
 	if (j->is_v2) {
+		check_numbers(j, seq, f);
 		if (seq <= j->seq)
 			return false;
 		j->seq = seq;
+	} else if (is_before_cursor(j, us)) {
+		return false;
 	}
 	j->us = MAX(j->us, us);
 	return true;
-}
-
-/* The same commit comes again where a stream begins a little earlier, or where
- * a server repeats itself; `older`: it is not newer than all before it. */
-static bool
-is_repeated(struct jetstream *j, uint64_t hash, bool older)
-{
-	for (size_t i = 0; older && i < j->known_n; i++)
-		if (j->known[i] == hash)
-			return true;
-	j->known[j->known_at] = hash;
-	j->known_at = (j->known_at + 1) % JETSTREAM_KNOWN_MAX;
-	j->known_n = MIN(j->known_n + 1, JETSTREAM_KNOWN_MAX);
-	return false;
 }
 
 /* ---- Frames ------------------------------------------------------------ */
@@ -108,7 +125,7 @@ hash_commit(struct str did, struct str collection, struct str key,
 }
 
 static void
-read_commit(struct jetstream *j, yyjson_val *frame, bool older,
+read_commit(struct jetstream *j, yyjson_val *frame,
     const struct connector_findings *f)
 {
 	FREED(buf_free) struct buf uri = BUF_INIT;
@@ -124,8 +141,11 @@ read_commit(struct jetstream *j, yyjson_val *frame, bool older,
 		note_broken(j, f);
 		return;
 	}
-	if (is_repeated(j, hash_commit(did, collection, key, rev), older) ||
-	    !str_eq(collection, STR(POST)))
+	/* It comes again where a stream begins a little earlier, where a server
+	 * repeats itself, and where one that was ended reads from its source
+	 * again, with new dates and numbers. */
+	if (bluesky_known_take(&j->known, hash_commit(did, collection, key,
+	    rev)) || !str_eq(collection, STR(POST)))
 		return;
 	if (str_eq(json_text(yyjson_obj_get(commit, "operation")),
 	    STR("delete"))) {
@@ -140,18 +160,11 @@ read_commit(struct jetstream *j, yyjson_val *frame, bool older,
 
 /* The server cannot begin where it was asked to. */
 static void
-read_info(struct jetstream *j, yyjson_val *frame,
-    const struct connector_findings *f)
+read_info(yyjson_val *frame, const struct connector_findings *f)
 {
-	struct str name = json_text(yyjson_obj_get(frame, "name"));
-
-	if (str_eq(name, STR("OutdatedCursor"))) {
+	if (str_eq(json_text(yyjson_obj_get(frame, "name")),
+	    STR("OutdatedCursor")))
 		note_gap(f, MISSING);
-	} else if (str_eq(name, STR("FutureCursor"))) {
-		j->seq = 0;
-		note_gap(f, "posts may be missing: the server's numbers are "
-		    "below those of the last stream");
-	}
 }
 
 static void
@@ -159,10 +172,10 @@ read_frame(struct jetstream *j, yyjson_val *message,
     const struct connector_findings *f)
 {
 	yyjson_val *frame = bluesky_frame(message);
-	uint64_t us = frame_us(frame), before = j->us;
+	uint64_t us = frame_us(frame);
 
 	if (bluesky_is_kind(frame, STR("info"))) {
-		read_info(j, frame, f);
+		read_info(frame, f);
 		return;
 	}
 	if (us == 0 || (j->is_v2 &&
@@ -170,10 +183,10 @@ read_frame(struct jetstream *j, yyjson_val *message,
 		note_broken(j, f);
 		return;
 	}
-	if (!move_on(j, frame, us))
+	if (!move_on(j, frame, us, f))
 		return;
 	if (bluesky_is_kind(frame, STR("commit")))
-		read_commit(j, frame, us <= before, f);
+		read_commit(j, frame, f);
 	if (j->us / US_PER_S > j->state_s) {
 		j->state_s = j->us / US_PER_S;
 		jetstream_set_state(j, f);
@@ -243,6 +256,19 @@ check_lookback(const struct jetstream *j,
 		    "no more");
 }
 
+/* A stream of which all came before its cursor: the server's clock was set
+ * back. */
+static void
+check_clock(struct jetstream *j, const struct connector_findings *f)
+{
+	if (j->is_v2 || j->behind_us == 0 || j->asked == 0)
+		return;
+	j->us = j->behind_us;
+	j->state_s = 0;
+	note_gap(f, "posts may be missing: the server's clock is behind that "
+	    "of the last stream");
+}
+
 void
 jetstream_answer(struct connector_run *run, const struct connector_call *call,
     const struct connector_answer *answer, const struct connector_findings *f)
@@ -262,6 +288,7 @@ jetstream_answer(struct connector_run *run, const struct connector_call *call,
 		return;
 	}
 	check_lookback(j, answer, f);
+	check_clock(j, f);
 	/* A stream without a frame has begun, too: nothing is missed. */
 	if (j->us == 0 && j->seq == 0 && answer->began.us > 0)
 		j->us = (uint64_t)answer->began.us;

@@ -136,6 +136,8 @@ jetstream_next(struct connector_run *run, struct connector_call *call)
 		call->not_before.us = j->stopped.us + (int64_t)j->pause_s *
 		    US_PER_S;
 	j->repeats_until_us = j->us;
+	j->asked = jetstream_cursor(j);
+	j->behind_us = 0;
 	j->heard = false;
 	j->is_out = true;
 	return CONNECTOR_CALL;
@@ -326,10 +328,7 @@ jetstream_save(const struct connector_run *run, struct buf *out)
 	buf_put_varint(out, j->state_s);
 	buf_put_be64(out, (uint64_t)j->stopped.us);
 	buf_put_varint(out, j->pause_s);
-	buf_put_varint(out, j->known_at);
-	buf_put_varint(out, j->known_n);
-	for (size_t i = 0; i < j->known_n; i++)
-		buf_put_be64(out, j->known[i]);
+	bluesky_known_save(&j->known, out);
 }
 
 static enum err
@@ -341,15 +340,13 @@ jetstream_load(struct connector_run *run, struct str saved, struct why *w)
 	uint64_t us = read_varint(&r), seq = read_varint(&r);
 	uint64_t state_s = read_varint(&r);
 	int64_t stopped_us = (int64_t)read_be64(&r);
-	uint64_t pause_s = read_varint(&r), known_at = read_varint(&r);
-	uint64_t known_n = read_varint(&r);
+	uint64_t pause_s = read_varint(&r);
 
 	if (r.bad || version != SAVED_VERSION || flags > 3 ||
 	    us > JETSTREAM_US_MAX || stopped_us < 0 ||
 	    stopped_us > (int64_t)JETSTREAM_US_MAX ||
 	    pause_s > JETSTREAM_PAUSE_MAX_S ||
-	    known_n > JETSTREAM_KNOWN_MAX || r.n != known_n * 8 ||
-	    known_at >= JETSTREAM_KNOWN_MAX)
+	    !bluesky_known_load(&j->known, &r))
 		return why(w, ERR_CORRUPT, "the checkpoint is damaged, or not "
 		    "of this harvest");
 	j->ended = (flags & 1) != 0;
@@ -360,10 +357,6 @@ jetstream_load(struct connector_run *run, struct str saved, struct why *w)
 	j->state_s = state_s;
 	j->stopped.us = stopped_us;
 	j->pause_s = (unsigned)pause_s;
-	j->known_at = (size_t)known_at;
-	j->known_n = (size_t)known_n;
-	for (size_t i = 0; i < j->known_n; i++)
-		j->known[i] = read_be64(&r);
 	return OK;
 }
 

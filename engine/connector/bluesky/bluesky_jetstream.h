@@ -11,6 +11,7 @@
 #define ENGINE_CONNECTOR_BLUESKY_BLUESKY_JETSTREAM_H
 
 #include "base/arena.h"
+#include "engine/connector/bluesky/bluesky_known.h"
 #include "engine/connector/connector.h"
 
 #define JETSTREAM_PAUSE_MAX_S 60u
@@ -23,8 +24,6 @@
 #define JETSTREAM_US_MIN UINT64_C(1000000000000000)
 /* The end of the year 9999. */
 #define JETSTREAM_US_MAX UINT64_C(253402300799999999)
-/* Commits that are remembered, so that they count once: some 5 s of them. */
-#define JETSTREAM_KNOWN_MAX 6000u
 
 struct jetstream_protocol {
 	const char *name;
@@ -44,6 +43,9 @@ struct jetstream {
 	bool is_out;
 	bool heard;                  /* a frame of this stream */
 	uint64_t repeats_until_us;   /* what had come before it */
+	/* Its cursor; 0: none, or a frame of it stood there or behind.  Until
+	 * then `behind_us` is the date of its last frame, or 0. */
+	uint64_t asked, behind_us;
 
 	/* Part of the checkpoint. */
 	bool ended;
@@ -54,8 +56,7 @@ struct jetstream {
 	uint64_t state_s;            /* when the state was set last, by us */
 	struct wall stopped;         /* when the last stream has ended */
 	unsigned pause_s;            /* from then on */
-	uint64_t known[JETSTREAM_KNOWN_MAX];     /* hashes, in a ring */
-	size_t known_n, known_at;
+	struct bluesky_known known;
 };
 
 /* The cursor of the next stream; 0: from now on. */

@@ -111,6 +111,44 @@ what_comes_twice_counts_once(void **state)
 	    FRAME(POST(T("20"), "2")), FRAME(POST(T("30"), "3")));
 }
 
+/* A server that was ended reads from its source again, and gives new dates. */
+static void
+what_comes_twice_with_another_date_counts_once(void **state)
+{
+	(void)state;
+	EXPECT("{}", ASK("") "\n" COUNT STATE(T("10")) STATE(T("20"))
+	    COUNT STATE(T("30")),
+	    FRAME(POST(T("10"), "1")), FRAME(POST(T("20"), "1")),
+	    FRAME(POST(T("30"), "2")));
+}
+
+static void
+what_comes_before_the_cursor_is_left_out(void **state)
+{
+	(void)state;
+	EXPECT("{}", ASK("") "\n" COUNT STATE(T("20")) STATE(T("20"))
+	    ASK("&cursor=" T("15")) " from=3\n" COUNT COUNT STATE(T("21"))
+	    COUNT,
+	    FRAME(POST(T("20"), "1")), END, FRAME(POST(T("10"), "2")),
+	    FRAME(POST(T("14"), "3")), FRAME(POST(T("15"), "4")),
+	    FRAME(POST(T("21"), "5")),
+	    /* Behind it they may be in any order. */
+	    FRAME(POST(T("14"), "6")));
+}
+
+static void
+a_clock_that_is_set_back_is_told(void **state)
+{
+	(void)state;
+	EXPECT("{}", ASK("") "\n" COUNT STATE(T("50")) STATE(T("50"))
+	    ASK("&cursor=" T("45")) " from=3\n"
+	    "warning stream_gap: posts may be missing: the server's clock is "
+	    "behind that of the last stream\n" STATE(T("30"))
+	    ASK("&cursor=" T("25")) " from=6\n" COUNT STATE(T("31")),
+	    FRAME(POST(T("50"), "1")), END, FRAME(POST(T("20"), "2")),
+	    FRAME(POST(T("30"), "3")), END, FRAME(POST(T("31"), "4")));
+}
+
 static void
 a_restart_is_the_end_of_a_stream(void **state)
 {
@@ -233,7 +271,8 @@ errors_and_infos_of_the_second_protocol(void **state)
 	    " is not counted; others are not told\n",
 	    FRAME(POST2("7", "01", "1")),
 	    FRAME("{\"$type\":\"error\",\"error\":\"ConsumerTooSlow\"}"), END,
-	    FRAME(INFO("FutureCursor")), FRAME(POST2("3", "02", "2")),
+	    /* Its numbers have begun anew. */
+	    FRAME(POST2("3", "02", "2")),
 	    FRAME(INFO("OutdatedCursor")), FRAME(INFO("Other")),
 	    FRAME(FRAME2("commit", "\"8\"", "03", "")));
 }
@@ -454,6 +493,10 @@ main(void)
 		cmocka_unit_test(frames_that_are_none_are_told_once),
 		cmocka_unit_test(a_stream_that_ends_goes_on_a_little_earlier),
 		cmocka_unit_test(what_comes_twice_counts_once),
+		cmocka_unit_test(
+		    what_comes_twice_with_another_date_counts_once),
+		cmocka_unit_test(what_comes_before_the_cursor_is_left_out),
+		cmocka_unit_test(a_clock_that_is_set_back_is_told),
 		cmocka_unit_test(a_restart_is_the_end_of_a_stream),
 		cmocka_unit_test(
 		    streams_without_a_frame_are_asked_for_less_often),

@@ -1,6 +1,7 @@
 /* The rows of the table, a run's beginning and end, and its calls. */
 #include "engine/connector/mastodon/mastodon.h"
 
+#include "engine/connector/instance.h"
 #include "engine/connector/mastodon/mastodon_own.h"
 #include "engine/connector/order.h"
 #include "engine/connector/url_text.h"
@@ -219,7 +220,8 @@ mastodon_open(const struct connector_order *o, struct connector_run **out,
 	m->run.order = o;
 	m->has_token = connector_has_key(o, "access_token");
 	m->limit = connector_param_int(o->options, "limit", INT64_MAX);
-	if ((e = mastodon_read_instance(o, &m->arena, &m->base, w)) != OK ||
+	if ((e = instance_read(o, MASTODON_EXAMPLE, &m->arena,
+	    &m->base, w)) != OK ||
 	    (e = check_seeds(o, w)) != OK) {
 		mastodon_close(out);
 		return e;

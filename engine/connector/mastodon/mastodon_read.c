@@ -4,7 +4,6 @@
 #include "engine/connector/shown.h"
 #include "engine/connector/url_text.h"
 
-#define HOST_BYTES_MAX 253u
 #define URL_BYTES_MAX 8192u
 
 const int mastodon_statuses[] = { 401, 403, 404, 410, 422, 0 };
@@ -45,74 +44,6 @@ mastodon_id_order(struct str a, struct str b)
 		return a.n < b.n ? -1 : 1;
 	int order = memcmp(a.p, b.p, a.n);
 	return (order > 0) - (order < 0);
-}
-
-static bool
-is_host(struct str host)
-{
-	if (host.n == 0 || host.n > HOST_BYTES_MAX || host.p[0] == '.' ||
-	    host.p[0] == '-')
-		return false;
-	for (size_t i = 0; i < host.n; i++)
-		if (!ascii_is_alpha(host.p[i]) && !ascii_is_digit(host.p[i]) &&
-		    host.p[i] != '-' && host.p[i] != '.')
-			return false;
-	return true;
-}
-
-/* ":PORT" that is not the scheme's own, or "". */
-static bool
-read_port(struct str text, bool https, char out[static 8])
-{
-	uint64_t port;
-
-	out[0] = '\0';
-	if (text.n == 0)
-		return true;
-	if (!str_to_u64(text, &port) || port == 0 || port > UINT16_MAX)
-		return false;
-	if (port != (https ? 443 : 80))
-		snprintf(out, 8, ":%u", (unsigned)port);
-	return true;
-}
-
-bool
-mastodon_base(struct str instance, struct arena *a, struct str *base)
-{
-	bool http = str_starts_nocase(instance, STR("http://"));
-	char port[8];
-
-	if (http || str_starts_nocase(instance, STR("https://")))
-		instance = str_from(instance, http ? 7 : 8);
-	if (str_ends(instance, STR("/")))
-		instance.n--;
-	size_t n = str_find_char(instance, ':');
-	struct str host = str_cut(instance, 0, n);
-	if (!is_host(host) ||
-	    !read_port(str_from(instance, n + 1), !http, port))
-		return false;
-	char *lower = arena_bytes(a, host.n + 1);
-	for (size_t i = 0; i < host.n; i++)
-		lower[i] = ascii_lower(host.p[i]);
-	*base = arena_printf(a, "%s%.*s%s", http ? "http://" : "https://",
-	    (int)host.n, lower, port);
-	return true;
-}
-
-enum err
-mastodon_read_instance(const struct connector_order *o, struct arena *a,
-    struct str *base, struct why *w)
-{
-	if (!mastodon_base(connector_key_text(o, "instance"), a, base))
-		return why_field(w, ERR_INPUT, "credentials.instance",
-		    "it is not the address of an instance, such as "
-		    "https://mastodon.example");
-	if (connector_has_key(o, "access_token") &&
-	    !str_starts(*base, STR("https:")))
-		return why_field(w, ERR_INPUT, "credentials.instance",
-		    "it must begin with https, as an access token is sent to "
-		    "it");
-	return OK;
 }
 
 struct str

@@ -10,6 +10,8 @@
 #include "base/arena.h"
 #include "engine/connector/connector.h"
 
+/* In messages about an address. */
+#define MASTODON_EXAMPLE "https://mastodon.example"
 #define MASTODON_LABEL "mastodon posts"
 #define MASTODON_ID_BYTES_MAX 64u
 /* Answers in a row that make no sense, until a run fails. */
@@ -25,12 +27,6 @@ extern const struct connector_key mastodon_stream_credential[];
 bool mastodon_id_is_valid(struct str);
 /* -1, 0, 1: a server's ids grow with time, by length and then by bytes. */
 int mastodon_id_order(struct str, struct str);
-/* "https://HOST[:PORT]" of what people write; false: it is none.  Memory:
- * `a`. */
-bool mastodon_base(struct str instance, struct arena *a, struct str *base);
-/* That of the order.  Errors: INPUT.  Memory: `a`. */
-enum err mastodon_read_instance(const struct connector_order *,
-    struct arena *a, struct str *base, struct why *);
 /* The seed's name of an account without "@" in front, or its tag without "#";
  * empty: there is none. */
 struct str mastodon_seed_name(const struct connector_seed *);

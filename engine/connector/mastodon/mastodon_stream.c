@@ -11,6 +11,7 @@
  */
 #include "base/hash.h"
 #include "engine/connector/event.h"
+#include "engine/connector/instance.h"
 #include "engine/connector/mastodon/mastodon.h"
 #include "engine/connector/mastodon/mastodon_read.h"
 #include "engine/connector/order.h"
@@ -236,7 +237,7 @@ read_host(struct stream *s, struct str url, struct str *host)
 	if (str_starts_nocase(url, STR("wss:")))
 		url = arena_printf(&s->arena, "https:%.*s",
 		    STR_FMT(str_from(url, 4)));
-	if (!mastodon_base(url, &s->arena, host) ||
+	if (!instance_base(url, &s->arena, host) ||
 	    !str_starts(*host, STR("https://")))
 		return false;
 	struct str name = str_from(*host, 8);
@@ -477,7 +478,8 @@ stream_open(const struct connector_order *o, struct connector_run **out,
 
 	*out = &s->run;
 	s->run.order = o;
-	if ((e = mastodon_read_instance(o, &s->arena, &s->base, w)) != OK ||
+	if ((e = instance_read(o, MASTODON_EXAMPLE, &s->arena,
+	    &s->base, w)) != OK ||
 	    (e = read_seed(s, w)) != OK)
 		stream_close(out);
 	return e;
