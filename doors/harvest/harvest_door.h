@@ -52,18 +52,20 @@ struct served {
 	bool is_asked;
 };
 
-/* sweep.c: claims of old harvests. */
+/* sweep.c: claims of old harvests and exports. */
 struct sweep {
 	struct harvest_door *door;
 	struct pool *pool;           /* NULL: it has not begun */
 	struct timer timer;
-	struct wall after;           /* of those that ended until then none is
-	                              * left */
+	struct wall after, exports_after;    /* of those that ended until then
+	                              * none is left */
 	struct store_job store;
 	struct job job;
 	struct arena arena;          /* of the list */
 	struct store_harvest *list;
 	size_t n;
+	struct store_export *exports;
+	size_t exports_n;
 	struct why why;
 };
 
