@@ -231,9 +231,24 @@ script_init(struct rig *r)
 	r->options.checkpoint_part = 3;
 }
 
+enum crash { CRASH_POWER, CRASH_KILL, CRASH_KILL_AND_RESTORE };
+
+/* A backup has no empty directories. */
 static void
-crash_at(uint64_t n, bool power)
+drop_empty_dirs(void)
 {
+	static const char *const dirs[] = {
+		RIG_DIR "/.argiope/crawl-0", RIG_DIR "/.argiope/crawl-1",
+		RIG_WORK_DIR };
+
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		(void)!file_remove(dirs[i], NULL);
+}
+
+static void
+crash_at(uint64_t n, enum crash crash)
+{
+	bool power = crash == CRASH_POWER;
 	struct rig r;
 
 	script_init(&r);
@@ -245,6 +260,8 @@ crash_at(uint64_t n, bool power)
 	} else {
 		world_crash(power);
 	}
+	if (crash == CRASH_KILL_AND_RESTORE)
+		drop_empty_dirs();
 	r.series_n = 2;
 	rig_open_ok(&r);
 	rig_verify(&r);
@@ -281,7 +298,7 @@ test_power_cut_at_every_change(void **state)
 
 	(void)state;
 	for (uint64_t i = 1; i <= n + 1; i += STEP)
-		crash_at(i, true);
+		crash_at(i, CRASH_POWER);
 	print_message("%llu changes of files\n", (unsigned long long)n);
 }
 
@@ -293,7 +310,7 @@ test_kill_at_every_change(void **state)
 	(void)state;
 	/* What is only in memory outlives it: every other change will do. */
 	for (uint64_t i = 1; i <= n + 1; i += 2 * STEP)
-		crash_at(i, false);
+		crash_at(i, i % 4 < 2 ? CRASH_KILL : CRASH_KILL_AND_RESTORE);
 }
 
 /* Each sync fails once; then a kill, so that caches survive, or a power cut. */
