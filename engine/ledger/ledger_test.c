@@ -231,24 +231,10 @@ script_init(struct rig *r)
 	r->options.checkpoint_part = 3;
 }
 
-enum crash { CRASH_POWER, CRASH_KILL, CRASH_KILL_AND_RESTORE };
-
-/* A backup has no empty directories. */
+/* `restores`: what goes on was restored from a backup. */
 static void
-drop_empty_dirs(void)
+crash_at(uint64_t n, bool power, bool restores)
 {
-	static const char *const dirs[] = {
-		RIG_DIR "/.argiope/crawl-0", RIG_DIR "/.argiope/crawl-1",
-		RIG_WORK_DIR };
-
-	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
-		(void)!file_remove(dirs[i], NULL);
-}
-
-static void
-crash_at(uint64_t n, enum crash crash)
-{
-	bool power = crash == CRASH_POWER;
 	struct rig r;
 
 	script_init(&r);
@@ -260,8 +246,8 @@ crash_at(uint64_t n, enum crash crash)
 	} else {
 		world_crash(power);
 	}
-	if (crash == CRASH_KILL_AND_RESTORE)
-		drop_empty_dirs();
+	if (restores)
+		rig_drop_empty_dirs();
 	r.series_n = 2;
 	rig_open_ok(&r);
 	rig_verify(&r);
@@ -298,7 +284,7 @@ test_power_cut_at_every_change(void **state)
 
 	(void)state;
 	for (uint64_t i = 1; i <= n + 1; i += STEP)
-		crash_at(i, CRASH_POWER);
+		crash_at(i, true, false);
 	print_message("%llu changes of files\n", (unsigned long long)n);
 }
 
@@ -310,7 +296,7 @@ test_kill_at_every_change(void **state)
 	(void)state;
 	/* What is only in memory outlives it: every other change will do. */
 	for (uint64_t i = 1; i <= n + 1; i += 2 * STEP)
-		crash_at(i, i % 4 < 2 ? CRASH_KILL : CRASH_KILL_AND_RESTORE);
+		crash_at(i, false, i % 4 > 2);
 }
 
 /* Each sync fails once; then a kill, so that caches survive, or a power cut. */
