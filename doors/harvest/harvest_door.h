@@ -115,6 +115,7 @@ struct harvest_door {
 	struct list lanes;           /* struct lane */
 	unsigned lanes_loaded;
 	struct store_outbox_totals outbox;
+	struct store_outbox_totals outbox_left;      /* by an earlier process */
 	struct sfm_api *sfm;         /* NULL: SFM is not asked */
 	bool outbox_full;            /* harvests pause until there is room */
 	struct store_job outbox_job;
