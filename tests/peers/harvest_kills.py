@@ -11,7 +11,8 @@ state.json, files of exports, the outbox.  The others come at random.  Each proc
 is killed while it takes up what the last one has left.  In the end:
 
     no WARC file is lost, each is told of under one id, with its SHA-1
-    each message that was in the outbox at a kill has come, under its id
+    each message that was in the outbox at a kill has come, under its id; a final
+    status has another one only where its start message came again
     of a list each post is in the files once: no page that was durable was asked
     for again
     of a stream no post is missing between the first one and the last one
@@ -22,6 +23,7 @@ is killed while it takes up what the last one has left.  In the end:
 One of the killed goes on from a backup; and `archive reindex --rebuild` finds all
 harvests in the files.
 """
+import datetime
 import random
 import shutil
 import sqlite3
@@ -38,7 +40,7 @@ from serve import Serve
 from simulated import Platforms
 
 need_rabbitmq("harvest_kills")
-KILLS = int(sys.argv[1]) if len(sys.argv) > 1 else 6
+KILLS = int(sys.argv[1]) if len(sys.argv) > 1 else 4
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30)
 rng = random.Random(SEED)
 UNDER = os.path.join(PLACE, "under")
@@ -51,8 +53,8 @@ HOSTS = HOST, STREAMED, TWITTER, "stream.twitter.com", JETSTREAM
 EXPORT_KEY = "export.start.mastodon.mastodon_account"
 EXPORTED = "e" * 32              # the collection of the first harvest
 FORMATS = "csv", "json_full", "dehydrate"
-# A stream's bytes are durable after 5 s.
-SECONDS_OF_A_STREAM = 8
+STREAM_PATHS = ("/api/v1/streaming/public", "/1.1/statuses/filter.json",
+                "/subscribe")
 SECONDS_OF_A_LIST = 1.5
 tally = collections.Counter()
 library = faults()
@@ -62,27 +64,25 @@ if library is None:
 os.makedirs(ROOT)
 
 
+def dying(at):
+    """What has the daemon die after so many changes once GO is there."""
+    return {"LD_PRELOAD": library, "FAULT_UNDER": UNDER,
+            "FAULT_TRACE": "/dev/null", "FAULT_KILL_AT": str(at),
+            "FAULT_KILL_FROM": GO, "FAULT_COUNT": COUNT}
+
+
 def start(at=0):
-    """The daemon; it dies after so many changes once GO is there."""
+    """The daemon; 0: it does not die."""
     if os.path.exists(GO):
         os.unlink(GO)
-    door.env = {} if at == 0 else {
-        "LD_PRELOAD": library, "FAULT_UNDER": UNDER,
-        "FAULT_TRACE": "/dev/null", "FAULT_KILL_AT": str(at),
-        "FAULT_KILL_FROM": GO, "FAULT_COUNT": COUNT}
+    forget_requests()
+    door.env = dying(at) if at > 0 else {}
     try:
         door.start()
     except OSError:
         # It was killed while it took up an earlier harvest.
         check("it serves, or was killed", door.child.wait(20) == -9,
               door.said())
-
-
-def wait_for(test, seconds, pause=0.05):
-    """Take messages until that holds, or the daemon is dead."""
-    until = time.monotonic() + seconds
-    while door.runs() and not test() and time.monotonic() < until:
-        them.wait(lambda: False, pause)
 
 
 def is_over(o):
@@ -111,8 +111,9 @@ def order_export():
 class Streams:
     """Of one type, one after the other."""
 
-    def __init__(self, kind, platform, host, account, items_of, fields):
-        self.kind, self.platform, self.host = kind, platform, host
+    def __init__(self, kind, platform, queue, host, account, items_of,
+                 fields):
+        self.kind, self.queue, self.host = kind, queue, host
         self.account, self.items_of, self.fields = account, items_of, fields
         self.orders, self.stopped = [], True
         self.key = f"harvest.start.{platform}.{kind}"
@@ -156,6 +157,15 @@ def stop_streams():
         s.stop()
 
 
+def forget_requests():
+    """The simulator's log is of one process, which has ended; pages of lists are
+    counted."""
+    tally["pages asked for"] += sum(
+        x["host"] == HOST and x["path"].endswith("/statuses")
+        for x in sim.log())
+    sim.own("forget", {})
+
+
 def turn(with_streams):
     """Orders of a turn; GO begins the count of changes."""
     open(GO, "w").close()
@@ -167,6 +177,18 @@ def turn(with_streams):
 def posts_come(n=3):
     for s in streams:
         s.add(n)
+
+
+def are_connected():
+    """All streams of this turn."""
+    return {x["path"] for x in sim.log()} >= set(STREAM_PATHS)
+
+
+def seconds_of_a_turn(i, with_streams):
+    """Until a kill by the clock.  Bytes of a stream are durable after 5 s: half
+    of its kills come later."""
+    return rng.random() * SECONDS_OF_A_LIST + (
+        5 if with_streams and i % 8 < 4 else 0)
 
 
 # ---- Kills ------------------------------------------------------------------------
@@ -183,10 +205,25 @@ def state_is_behind(o):
     files = placed(ROOT, o)
     if o["type"] == "bluesky_jetstream":
         last = max((f["time_us"] for p in files for f in frames_of(p)),
-                   default=0)
+                   default=0) or begun_us(files)
         return all(int(v) <= last for v in values)
     there = {p for x in files for p in posts_of(x)}
     return all(v in there for v in values)
+
+
+def begun_us(files):
+    """The state of streams without a frame is when the last one began: a moment
+    after its handshake's date."""
+    return max((datetime.datetime.fromisoformat(
+        f["warc-date"].replace("Z", "+00:00")).timestamp() * 1e6
+        for p in files for f, block in records(p)
+        if block.startswith(b"HTTP/1.1 101 ")), default=-1e8) + 60e6
+
+
+def times_known(o):
+    """How often its start message came again, and was answered again."""
+    with open(door.log, errors="replace") as f:
+        return len(re.findall(f'harvest.known \\w+="{o["id"]}"', f.read()))
 
 
 def in_outbox():
@@ -203,42 +240,52 @@ def in_outbox():
     return found
 
 
+def is_done(orders, with_streams):
+    return all(map(is_over, orders)) and (not with_streams or all(
+        is_over(s.orders[-1]) for s in streams))
+
+
+def live(orders, with_streams, stops, until):
+    """Take messages and give posts until that moment, or the daemon's end, or
+    until nothing is left to do: then it is true."""
+    connected = None
+    next_posts = 0.0
+    while door.runs() and (now := time.monotonic()) < until:
+        if with_streams and connected is None and are_connected():
+            connected = now
+        if with_streams and connected is not None and now > next_posts:
+            next_posts = now + 0.3
+            if stops and now > connected + 1:
+                stop_streams()
+            else:
+                posts_come()
+        if stops is not None and is_done(orders, with_streams):
+            return True
+        them.wait(lambda: False, 0.05)
+    return False
+
+
 def die(orders, with_streams, by_change, seconds):
     """Kill it, unless a change of a file does so; at the latest when nothing is
     left to do."""
-    began = time.monotonic()
-    last_post = 0.0
-    # A stream that is not stopped has kills of its own.
-    stops = with_streams and by_change
-    while door.runs() and time.monotonic() - began < seconds:
-        now = time.monotonic() - began
-        if with_streams and now - last_post > 0.3 and not (
-                stops and now > 2):
-            last_post = now
-            posts_come()
-        if stops and now > 2:
-            stop_streams()
-        if by_change and all(map(is_over, orders)) and (
-                not stops or all(is_over(s.orders[-1]) for s in streams)):
-            break
-        them.wait(lambda: False, 0.05)
+    # Streams that a change of a file may kill are stopped in their turn.
+    stops = with_streams if by_change else None
+    done = live(orders, with_streams, stops, time.monotonic() + seconds)
     tally["kills by a change of a file" if not door.runs() else
-          "kills when all was done" if time.monotonic() - began < seconds
-          and by_change else "kills by the clock"] += 1
+          "kills when all was done" if done else "kills by the clock"] += 1
     door.kill()
     them.wait(lambda: False, 0.1)
     pending.extend(in_outbox())
-    unfinished = [o for o in (lists + exports + all_streams())
+    unfinished = [o for o in lists + exports + all_streams()
                   if not is_over(o)]
     for o in unfinished:
-        tally[f"kills that met a {o['type']}" if o not in exports else
-              "kills that met an export"] += 1
-        if o in lists:
-            tally["lists that a kill may have cut"] += 1
-    for o in unfinished:
+        tally["kills that met an export" if o in exports else
+              f"kills that met a {o['type']}"] += 1
         if o not in exports:
             check("state.json is not ahead of the files", state_is_behind(o),
                   o["id"])
+    tally["lists that a kill may have cut"] += sum(o in lists
+                                                   for o in unfinished)
 
 
 def all_streams():
@@ -259,7 +306,8 @@ def one_final(o):
     ids = {i for (k, b), i in zip(them.got[o["id"]],
                                   them.message_ids[o["id"]])
            if b.get("status") in FINAL}
-    same(f"{o['type']}: one final status", len(ids), 1)
+    check(f"{o['type']}: one final status",
+          len(ids) <= 1 + times_known(o), ids)
     return f
 
 
@@ -341,12 +389,10 @@ def messages_have_come():
 
 def pages_were_asked_once():
     """Of lists; what was asked for and is in no file was cut by a kill."""
-    asked = sum(x["host"] == HOST and x["path"].endswith("/statuses")
-                for x in sim.log())
-    cut = asked - tally["pages in files"]
+    forget_requests()
+    cut = tally["pages asked for"] - tally["pages in files"]
     check("no page was asked for again that was durable",
           0 <= cut <= tally["lists that a kill may have cut"], cut)
-    tally["pages asked for"] = asked
     tally["pages that a kill has cut"] = cut
 
 
@@ -390,9 +436,17 @@ def rebuilt():
         tally["rebuilt"] += 1
 
 
+def changes_so_far():
+    """The end of the daemon, too."""
+    door.stop(40)
+    with open(COUNT) as f:
+        return int(f.read())
+
+
 def without_kills():
-    """What exports must be, and how many changes of files a turn makes."""
-    start(1 << 30)
+    """What exports must be; how many changes of files are made by a turn without
+    streams, and by one with them."""
+    open(GO, "w").close()
     first = order_list(collection={"id": EXPORTED})
     check("one without a kill: it ends", them.final(first, 40), door.said())
     for _ in FORMATS:
@@ -401,17 +455,15 @@ def without_kills():
               door.said())
         wanted_files[o["format"]] = files_of(o)
     check("exports have files", all(wanted_files.values()), wanted_files)
+    of_lists = changes_so_far()
+    start(1 << 30)
     orders = turn(True)
-    wait_for(lambda: all("running" in them.words(s.orders[-1])
-                         for s in streams), 20)
-    posts_come()
-    wait_for(lambda: False, 1)
-    stop_streams()
-    for o in (*orders, *all_streams()):
-        check("without a kill: it ends", them.final(o, 40), door.said())
-    door.stop(40)
-    with open(COUNT) as f:
-        return int(f.read())
+    live(orders, True, True, time.monotonic() + 40)
+    check("a turn without a kill: all ends", is_done(orders, True),
+          door.said())
+    check("a turn without a kill: streams have posts", all(
+        counted(them.final(o)) > 0 for o in all_streams()))
+    return of_lists, changes_so_far()
 
 
 rabbit = Rabbit()
@@ -425,17 +477,20 @@ keys = sim.world(TWITTER)["credentials"]
 ada = next(a for a in sim.world(TWITTER)["accounts"] if a["name"] == "ada")
 lists, exports, pending, wanted_files = [], [], [], {}
 streams = [
-    Streams("mastodon_stream", "mastodon", STREAMED, "ada", mastodon_posts_of,
-            {"seeds": [], "credentials": {
-                "instance": f"https://{STREAMED}",
-                "access_token": sim.world(STREAMED)["tokens"]["user"]}}),
-    Streams("twitter_filter", "twitter", TWITTER, "ada", tweets_of,
-            {"seeds": [{"id": "s0", "token": {"follow": ada["id"]}}],
-             "credentials": {k: keys[k] for k in (
-                 "consumer_key", "consumer_secret", "access_token",
-                 "access_token_secret")}}),
-    Streams("bluesky_jetstream", "bluesky", JETSTREAM, "ada.example",
-            bluesky_posts_of, {"seeds": [], "credentials": {}})]
+    Streams("mastodon_stream", "mastodon", "mastodon_stream_harvester",
+            STREAMED, "ada", mastodon_posts_of, {
+                "seeds": [], "credentials": {
+                    "instance": f"https://{STREAMED}",
+                    "access_token": sim.world(STREAMED)["tokens"]["user"]}}),
+    Streams("twitter_filter", "twitter", "twitter_harvester", TWITTER, "ada",
+            tweets_of, {
+                "seeds": [{"id": "s0", "token": {"follow": ada["id"]}}],
+                "credentials": {k: keys[k] for k in (
+                    "consumer_key", "consumer_secret", "access_token",
+                    "access_token_secret")}}),
+    Streams("bluesky_jetstream", "bluesky", "bluesky_stream_harvester",
+            JETSTREAM, "ada.example", bluesky_posts_of, {
+                "seeds": [], "credentials": {}})]
 door = Serve("one", [
     f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}",
     "harvest.instance=one", "urlfrontier.listen=off",
@@ -444,20 +499,20 @@ door = Serve("one", [
     f"harvest.roots=/sfm-data={ROOT}",
     "fetch.resolve=" + ",".join(f"{h}:443:127.0.0.1:{sim.port}"
                                 for h in HOSTS),
-    f"fetch.ca_file={sim.ca}"], data=os.path.join(UNDER, "data"))
+    f"fetch.ca_file={sim.ca}"], data=os.path.join(UNDER, "data"),
+    env=dying(1 << 30))
 them = Requester(rabbit)
-wait_until(lambda: door.metric("argiope_harvest_door_queue_consumers") or
-           "argiope_dead" in rabbit.ctl("-q", "list_queues", "name"), 30)
-door.stop(30)
+wait_until(lambda: all(map(them.is_served, (
+    "mastodon_harvester", "mastodon_exporter", *(s.queue for s in streams)))),
+           30)
 note(f"seed {SEED}")
 changes = without_kills()
 for i in range(KILLS):
     # Lists by a change, by the clock; streams by a change, by the clock.
     by_change, with_streams = i % 2 == 0, i % 4 >= 2
-    start(1 + rng.randrange(changes) if by_change else 0)
+    start(1 + rng.randrange(changes[with_streams]) if by_change else 0)
     die(turn(with_streams), with_streams, by_change,
-        40 if by_change else rng.random() * (
-            SECONDS_OF_A_STREAM if with_streams else SECONDS_OF_A_LIST))
+        40 if by_change else seconds_of_a_turn(i, with_streams))
     if i == KILLS // 2:
         back_up_and_restore()
 start()
@@ -469,6 +524,9 @@ for s in streams:
         settled_stream(s, o)
 for o in exports:
     settled_export(o)
+with open(door.log, errors="replace") as f:
+    check("each answer that is read again is wanted",
+          "no call wants this answer" not in f.read())
 check("the outbox is empty", wait_until(
     lambda: door.metric("argiope_harvest_door_outbox_messages") == 0, 20))
 them.wait(lambda: False, 0.2)
@@ -477,7 +535,7 @@ pages_were_asked_once()
 same("nothing is left beside the exports", glob.glob(ROOT + "/.*.export"), [])
 same("the daemon ends in order", door.stop(40), 0)
 rebuilt()
-note(f"changes of a turn: {changes}")
+note(f"changes of files in a turn: {changes[0]}, with streams {changes[1]}")
 for what, n in sorted(tally.items()):
     note(f"{what}: {n}")
 done()

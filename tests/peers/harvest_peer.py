@@ -63,6 +63,17 @@ class Requester:
         with producers[self.connection].acquire(block=True) as p:
             p.publish(body=body, routing_key=key, exchange=self.exchange)
 
+    def is_served(self, queue):
+        """Whether a daemon takes its messages."""
+        channel = self.connection.channel()
+        try:
+            return channel.queue_declare(queue,
+                                         passive=True).consumer_count > 0
+        except self.connection.channel_errors:
+            return False             # it is not there, and the channel is gone
+        finally:
+            channel.close()
+
     def order(self, key=KEY, **more):
         harvest = uuid.uuid4().hex
         o = dict({"id": harvest, "type": "mastodon_account",
