@@ -15,7 +15,7 @@ check_owner(const struct shared_dir *own, const char *file,
 	enum err e = shared_dir_load(own, file, NAME_BYTES_MAX, &owner, w);
 	if (e != OK || str_eq(str_trim(buf_str(&owner)), instance))
 		return e;
-	return why(w, ERR_EXISTS, "%s has the harvest",
+	return why(w, ERR_EXISTS, "%s has claimed it",
 	    buf_text(&owner));
 }
 

@@ -262,6 +262,8 @@ ready(void *door, struct engine *e)
 	(void)e;
 	if (d->harvests == NULL)
 		return;
+	/* Before a job of this process puts messages: each counts once. */
+	outbox_sender_load(d);
 	for (size_t i = 0; i < d->unfinished_n; i++)
 		go_on(d, d->unfinished[i]);
 	d->broker_options.arg = d;
@@ -274,7 +276,6 @@ ready(void *door, struct engine *e)
 	}
 	for (size_t i = 0; i <= d->queues_n; i++)
 		consume(d, i);
-	outbox_sender_load(d);
 	export_follower_load(d);
 	follower_beat(&d->beat_timer);
 	health_begin(d);

@@ -1,9 +1,9 @@
 #include "doors/harvest/export_follower.h"
 
+#include "doors/harvest/claim.h"
 #include "doors/harvest/export_status.h"
 #include "os/clock.h"
 #include "os/log.h"
-#include "os/shared_dir.h"
 #include "os/system.h"
 #include "os/tree.h"
 
@@ -242,24 +242,49 @@ admit(void *arg, struct str local, struct why *w)
 	return tree_check_beneath(root->local.p, local.p, w);
 }
 
+enum err
+export_follower_open_above(const struct harvest_door *d, struct str local,
+    enum shared_dir_mode mode, struct shared_dir *dir, struct why *w)
+{
+	const struct root *root = roots_find_local(&d->roots, local);
+	const struct shared_root shared = { root == NULL ? NULL :
+		root->local.p, d->umask };
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	size_t n = local.n;
+
+	*dir = (struct shared_dir)SHARED_DIR_INIT;
+	if (root == NULL)
+		return why_field(w, ERR_DENIED, "path", "it lies below none "
+		    "of harvest.roots");
+	while (n > 0 && local.p[n - 1] != '/')
+		n--;
+	/* "/." as the root may be the one above. */
+	return shared_dir_open(&shared, arena_printf(&a, "%.*s.",
+	    STR_FMT(str_cut(local, 0, n))).p, mode, dir, w);
+}
+
 /* So the export's own directory gets the group of the root, too. */
 static enum err
 make_above(void *arg, struct str local, struct why *w)
 {
-	const struct harvest_door *d = arg;
-	const struct root *root = roots_find_local(&d->roots, local);
-	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct shared_dir dir;
-	size_t n = local.n;
+	enum err e = export_follower_open_above(arg, local, SHARED_DIR_MAKE,
+	    &dir, w);
 
-	CHECK(root != NULL);         /* it was admitted */
-	while (n > 0 && local.p[n - 1] != '/')
-		n--;
-	if (n <= root->local.n + 1)
-		return OK;
-	const struct shared_root shared = { root->local.p, d->umask };
-	enum err e = shared_dir_open(&shared, arena_copy(&a, str_cut(local, 0,
-	    n - 1)).p, SHARED_DIR_MAKE, &dir, w);
+	shared_dir_close(&dir);
+	return e;
+}
+
+static enum err
+claim(void *arg, struct str id, struct str local, struct why *w)
+{
+	const struct harvest_door *d = arg;
+	struct shared_dir dir;
+
+	enum err e = export_follower_open_above(d, local, SHARED_DIR_MAKE,
+	    &dir, w);
+	if (e == OK)
+		e = claim_take(&dir, id, d->instance, w);
 	shared_dir_close(&dir);
 	return e;
 }
@@ -267,7 +292,7 @@ make_above(void *arg, struct str local, struct why *w)
 void
 export_follower_open(struct harvest_door *d)
 {
-	struct exporting_places p = { to_local, admit, make_above, d };
+	struct exporting_places p = { to_local, admit, make_above, claim, d };
 
 	exporting_set_places(d->host->exporting, &p);
 	d->export_listener.changed = on_change;

@@ -14,6 +14,7 @@
 #define DOORS_HARVEST_EXPORT_FOLLOWER_H
 
 #include "doors/harvest/harvest_door.h"
+#include "os/shared_dir.h"
 
 /* Set where paths lie, and hear of changes.  Before any export is put. */
 void export_follower_open(struct harvest_door *);
@@ -29,6 +30,16 @@ void export_follower_repeat(struct harvest_door *, struct str id);
 void export_follower_stop(struct harvest_door *);
 /* No job is under way. */
 void export_follower_free_all(struct harvest_door *);
+
+/*
+ * Open the directory that an export's own one lies in.  Its claim is there,
+ * since the export's directory is replaced as a whole.  Any thread; blocks.
+ * Errors: DENIED: it lies below none of harvest.roots; those of
+ * shared_dir_open().
+ */
+MUST_USE enum err export_follower_open_above(const struct harvest_door *,
+    struct str local, enum shared_dir_mode, struct shared_dir *,
+    struct why *);
 
 /* The final status of one that could not be kept.  Memory: `a`. */
 void export_follower_write_failure(struct harvest_door *,

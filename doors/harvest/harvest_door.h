@@ -52,18 +52,20 @@ struct served {
 	bool is_asked;
 };
 
-/* sweep.c: claims of old harvests. */
+/* sweep.c: claims of old harvests and exports. */
 struct sweep {
 	struct harvest_door *door;
 	struct pool *pool;           /* NULL: it has not begun */
 	struct timer timer;
-	struct wall after;           /* of those that ended until then none is
-	                              * left */
+	struct wall after, exports_after;    /* of those that ended until then
+	                              * none is left */
 	struct store_job store;
 	struct job job;
 	struct arena arena;          /* of the list */
 	struct store_harvest *list;
 	size_t n;
+	struct store_export *exports;
+	size_t exports_n;
 	struct why why;
 };
 
@@ -113,6 +115,7 @@ struct harvest_door {
 	struct list lanes;           /* struct lane */
 	unsigned lanes_loaded;
 	struct store_outbox_totals outbox;
+	struct store_outbox_totals outbox_left;      /* by an earlier process */
 	struct sfm_api *sfm;         /* NULL: SFM is not asked */
 	bool outbox_full;            /* harvests pause until there is room */
 	struct store_job outbox_job;

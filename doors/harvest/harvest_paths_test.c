@@ -189,7 +189,7 @@ claims(void **state)
 	assert_int_equal(take(path, "sfmui:45", "one", &w), OK);
 	assert_int_equal(take(path, "sfmui:45", "one", NULL), OK);
 	assert_int_equal(take(path, "sfmui:45", "two", &w), ERR_EXISTS);
-	assert_string_equal(w.text, "one has the harvest");
+	assert_string_equal(w.text, "one has claimed it");
 	assert_int_equal(take(path, "sfmui:46", "two", NULL), OK);
 	const char *file = arena_printf(&arena,
 	    "%.*s/.argiope/sfmui_45.claim", STR_FMT(path)).p;

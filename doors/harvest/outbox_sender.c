@@ -318,6 +318,9 @@ all_loaded(struct store_job *j)
 	struct harvest_door *d = CONTAINER(j, struct harvest_door,
 	    outbox_job);
 
+	d->outbox.messages += d->outbox_left.messages;
+	d->outbox.bytes += d->outbox_left.bytes;
+	d->outbox.oldest = d->outbox_left.oldest;
 	for (size_t i = 0; i < d->outbox_ids_n; i++)
 		find_lane(d, d->outbox_ids[i])->in_doubt = true;
 	arena_free(&d->outbox_arena);
@@ -333,7 +336,7 @@ load_all(struct store_job *j, struct store *st)
 	    outbox_job);
 	struct why w = WHY_INIT;
 
-	if (store_outbox_totals(st, &d->outbox, &w) != OK ||
+	if (store_outbox_totals(st, &d->outbox_left, &w) != OK ||
 	    store_outbox_harvests(st, &d->outbox_arena, &d->outbox_ids,
 	    &d->outbox_ids_n, &w) != OK)
 		log_error("harvest.outbox", "why=%s", log_why(&w));

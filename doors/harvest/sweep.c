@@ -1,6 +1,7 @@
 #include "doors/harvest/sweep.h"
 
 #include "doors/harvest/claim.h"
+#include "doors/harvest/export_follower.h"
 #include "os/clock.h"
 #include "os/log.h"
 
@@ -22,19 +23,22 @@ dropped(struct mail *m)
 {
 	struct sweep *s = CONTAINER(CONTAINER(m, struct job, mail),
 	    struct sweep, job);
-	bool more = s->n == STORE_ENDED_MAX;
+	bool more = s->n == STORE_ENDED_MAX ||
+	    s->exports_n == STORE_EXPORTS_ENDED_MAX;
 
 	if (s->why.err != OK)
 		log_warn("harvest.claim", "why=%s", log_why(&s->why));
 	if (s->n > 0)
 		s->after = s->list[s->n - 1].ended;
+	if (s->exports_n > 0)
+		s->exports_after = s->exports[s->exports_n - 1].ended;
 	arena_reset(&s->arena);
 	plan(s, more ? NEXT_MS : SWEEP_MS);
 	drain_gate_leave(&s->door->work);
 }
 
 static enum err
-drop_one(struct sweep *s, const struct store_harvest *x)
+drop_of_harvest(struct sweep *s, const struct store_harvest *x)
 {
 	const struct root *r = roots_find_local(&s->door->roots, x->path);
 	const struct shared_root root = { r == NULL ? NULL : r->local.p,
@@ -49,6 +53,22 @@ drop_one(struct sweep *s, const struct store_harvest *x)
 	return e;
 }
 
+static enum err
+drop_of_export(struct sweep *s, const struct store_export *x)
+{
+	struct shared_dir dir;
+
+	/* It was refused, and has no path. */
+	if (x->path.n == 0)
+		return OK;
+	enum err e = export_follower_open_above(s->door, x->path,
+	    SHARED_DIR_LOOK, &dir, &s->why);
+	if (e == OK)
+		e = claim_drop(&dir, x->id, s->door->instance, &s->why);
+	shared_dir_close(&dir);
+	return e;
+}
+
 /* One whose volume is away stays until the next process. */
 static void
 drop(struct job *j)
@@ -57,7 +77,9 @@ drop(struct job *j)
 
 	s->why = WHY_INIT;
 	for (size_t i = 0; i < s->n; i++)
-		(void)!drop_one(s, &s->list[i]);
+		(void)!drop_of_harvest(s, &s->list[i]);
+	for (size_t i = 0; i < s->exports_n; i++)
+		(void)!drop_of_export(s, &s->exports[i]);
 }
 
 static void
@@ -66,7 +88,7 @@ found(struct store_job *j)
 	struct sweep *s = CONTAINER(j, struct sweep, store);
 
 	if (s->why.err != OK)
-		s->n = 0;
+		s->n = s->exports_n = 0;
 	s->job = (struct job){ .mail.deliver = dropped,
 	    .home = s->door->host->home, .run = drop };
 	pool_submit(s->pool, &s->job);
@@ -79,8 +101,10 @@ find(struct store_job *j, struct store *st)
 	struct wall until = { clock_wall().us - CLAIM_DAYS * DAY_US };
 
 	s->why = WHY_INIT;
-	(void)!store_order_ended(st, s->after, until, &s->arena, &s->list,
-	    &s->n, &s->why);
+	if (store_order_ended(st, s->after, until, &s->arena, &s->list, &s->n,
+	    &s->why) == OK)
+		(void)!store_export_ended(st, s->exports_after, until,
+		    &s->arena, &s->exports, &s->exports_n, &s->why);
 }
 
 static void

@@ -1,6 +1,6 @@
 /*
- * sweep -- removes the claims of harvests that ended CLAIM_DAYS ago: all of
- * them when the process begins, then those whose time has come.
+ * sweep -- removes the claims of harvests and exports that ended CLAIM_DAYS
+ * ago: all of them when the process begins, then those whose time has come.
  *
  * Thread: the main loop's.
  * Source: contracts/harvest.md §3.

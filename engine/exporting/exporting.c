@@ -138,6 +138,10 @@ run_end(struct store_job *j, struct store *st)
 	struct work *x = CONTAINER(j, struct work, job);
 
 	x->why = WHY_INIT;
+	if (x->of_another) {
+		(void)!store_export_drop(st, x->id, &x->why);
+		return;
+	}
 	/* One that was cancelled as this process began. */
 	if (!x->outcome.success && x->row.path.n == 0)
 		(void)!tree_remove(arena_printf(&x->arena, "%s/" EXPORTING_DIR
@@ -185,12 +189,12 @@ ended(struct store_job *j)
 	struct exporting *e = x->exporting;
 
 	bool is_kept = x->why.err == OK || x->why.err == ERR_ABSENT;
-	if (is_kept) {
+	if (is_kept && !x->of_another)
 		log_info("exporting.ended", "export=%s success=%d rows=%llu",
 		    log_quoted(x->id), x->outcome.success,
 		    (unsigned long long)x->outcome.counts.rows);
+	if (is_kept)
 		tell_changed(e, x->id);
-	}
 	if (is_kept || e->stopping)
 		end_work(x);
 	else
@@ -251,6 +255,14 @@ find_own(struct work *x, struct store *st, struct why *w)
 	    &x->warcs, &x->warcs_n, w);
 }
 
+/* Its broker may have given the message to another daemon as well. */
+static bool
+needs_claim(const struct work *x)
+{
+	return !x->claimed && x->row.routing_key.n > 0 &&
+	    x->exporting->places.claim != NULL;
+}
+
 static enum err
 read_work(struct work *x, struct store *st, struct why *w)
 {
@@ -262,7 +274,7 @@ read_work(struct work *x, struct store *st, struct why *w)
 		    &code, w);
 	if (e == OK)
 		e = find_own(x, st, w);
-	if (e == OK && !x->row.cancelled)
+	if (e == OK && !x->row.cancelled && !needs_claim(x))
 		e = store_export_set_state(st, x->id, STORE_HARVEST_RUNNING,
 		    STR(""), clock_wall(), w);
 	return e;
@@ -287,18 +299,58 @@ try_begin_again(struct timer *t)
 }
 
 static void
-run_now(struct work *x)
+put_on_pool(struct work *x, void (*run)(struct job *),
+    void (*done)(struct mail *))
 {
 	struct exporting *e = x->exporting;
 
-	x->pause_ms = 0;
-	x->state = WORK_RUNS;
-	x->run = (struct job){ .run = on_pool, .home = e->options.home,
-	    .mail.deliver = has_run };
+	x->run = (struct job){ .run = run, .home = e->options.home,
+	    .mail.deliver = done };
 	if (e->pool == NULL)
 		e->pool = pool_new(EXPORTING_RUNNING_MAX);
 	pool_submit(e->pool, &x->run);
-	tell_changed(e, x->id);
+}
+
+static void
+run_now(struct work *x)
+{
+	x->pause_ms = 0;
+	x->state = WORK_RUNS;
+	put_on_pool(x, on_pool, has_run);
+	tell_changed(x->exporting, x->id);
+}
+
+static void
+claim_on_pool(struct job *j)
+{
+	struct work *x = CONTAINER(j, struct work, run);
+	const struct exporting_places *p = &x->exporting->places;
+
+	x->why = WHY_INIT;
+	(void)!p->claim(p->arg, x->id, x->row.path, &x->why);
+}
+
+/* A directory that cannot be written to has no claim: making the export says
+ * what is wrong with it. */
+static void
+has_claimed(struct mail *m)
+{
+	struct work *x = CONTAINER(CONTAINER(m, struct job, mail), struct work,
+	    run);
+
+	x->of_another = x->why.err == ERR_EXISTS;
+	if (x->of_another) {
+		log_info("exporting.claimed", "export=%s why=%s",
+		    log_quoted(x->id), log_why(&x->why));
+		x->state = WORK_ENDS;
+		put_end(x);
+		return;
+	}
+	if (x->why.err != OK)
+		log_warn("exporting.claim", "export=%s why=%s",
+		    log_quoted(x->id), log_why(&x->why));
+	x->claimed = true;
+	begin_work(x);
 }
 
 static void
@@ -321,6 +373,8 @@ begun(struct store_job *j)
 		settle(x);
 	} else if (x->why.err != OK) {
 		pause_work(x, try_begin_again);
+	} else if (needs_claim(x)) {
+		put_on_pool(x, claim_on_pool, has_claimed);
 	} else {
 		run_now(x);
 	}

@@ -63,11 +63,18 @@ struct exporting_places {
 	/* Any thread, blocks: make the directories above one that is admitted
 	 * and will be written.  Errors: those of os/shared_dir.h. */
 	enum err (*make_above)(void *arg, struct str local, struct why *);
+	/* Any thread, blocks: claim an export that came by a broker, before
+	 * its row says that it runs; once more is no error.  EXISTS: another
+	 * daemon has it, and the row goes.  With any other error the export
+	 * goes on without a claim. */
+	enum err (*claim)(void *arg, struct str id, struct str local,
+	    struct why *);
 	void *arg;
 };
 void exporting_set_places(struct exporting *, const struct exporting_places *);
 
-/* Called when a row's state has changed; the row says to which. */
+/* Called when a row's state has changed, or the row is gone because another
+ * daemon has the export. */
 struct exporting_listener {
 	struct list node;
 	void (*changed)(struct exporting_listener *, struct str id);

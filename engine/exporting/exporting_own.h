@@ -61,6 +61,8 @@ struct work {
 	struct arena texts;          /* of id */
 	enum work_state state;
 	bool cancelled;
+	bool claimed;                /* or goes on without a claim */
+	bool of_another;             /* another daemon has claimed it */
 	struct export_watch watch;
 	atomic_size_t files_n;       /* WARC files to be read; 0: not known */
 	struct timer timer;          /* before another try of the store */

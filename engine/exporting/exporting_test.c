@@ -1,6 +1,8 @@
 /* Exports as jobs: over a store, WARC files and a loop of its own. */
 #include "engine/exporting/exporting.h"
 
+#include <stdatomic.h>
+
 #include "engine/export/export_testing.h"
 #include "os/clock.h"
 
@@ -15,6 +17,9 @@ static struct exporting *exporting;
 static struct conf conf;
 static bool changed;
 static struct exporting_listener listener;
+static _Atomic(enum err) claim_answer;
+static atomic_uint claims;
+static bool told_early;              /* before it was claimed */
 
 /* ---- A daemon in small ---------------------------------------------- */
 
@@ -24,6 +29,7 @@ on_change(struct exporting_listener *l, struct str id)
 	(void)l;
 	(void)id;
 	changed = true;
+	told_early |= atomic_load(&claims) == 0;
 }
 
 static void
@@ -448,6 +454,122 @@ old_ones_go(void **state)
 	    NULL), TREE_DIR);
 }
 
+/* ---- Claims --------------------------------------------------------- */
+
+static enum err
+to_local(void *arg, struct str path, struct arena *a, struct str *local,
+    struct why *w)
+{
+	(void)arg;
+	(void)a;
+	(void)w;
+	*local = path;
+	return OK;
+}
+
+static enum err
+admit(void *arg, struct str local, struct why *w)
+{
+	(void)arg;
+	(void)local;
+	(void)w;
+	return OK;
+}
+
+static enum err
+claim(void *arg, struct str id, struct str local, struct why *w)
+{
+	(void)arg;
+	CHECK(str_eq(id, STR("x")) && str_ends(local, STR("/made")));
+	atomic_fetch_add(&claims, 1);
+	enum err e = atomic_load(&claim_answer);
+	return e == OK ? OK : why(w, e, "two has it");
+}
+
+struct message_job {
+	struct store_job job;
+	bool done;
+};
+
+static void
+run_message(struct store_job *j, struct store *st)
+{
+	struct str message = arena_printf(&dir.arena, ORDER(OF_C
+	    ",\"id\":\"x\",\"path\":\"%s/made\""), dir.path);
+	struct str id;
+	bool over;
+
+	(void)j;
+	CHECK(exporting_put(exporting, st, message,
+	    STR("export.start.twitter.twitter_search"), &dir.arena, &id, &over,
+	    NULL) == OK && !over);
+}
+
+static void
+message_put(struct store_job *j)
+{
+	CONTAINER(j, struct message_job, job)->done = true;
+}
+
+/* One that came by a broker. */
+static void
+start_claimed(enum err answer)
+{
+	const struct exporting_places p = { to_local, admit, admit, claim,
+		NULL };
+	struct message_job m = { .job = { .run = run_message,
+		.done = message_put } };
+
+	exporting_set_places(exporting, &p);
+	atomic_store(&claim_answer, answer);
+	atomic_store(&claims, 0);
+	told_early = false;
+	store_async_put(async, &m.job);
+	loop_run_until(home, &m.done);
+	changed = false;
+	exporting_start(exporting, STR("x"));
+}
+
+/* Its row goes, nothing is written, and nothing was said before. */
+static void
+one_of_another_daemon_is_dropped(void **state)
+{
+	struct asked x;
+
+	(void)state;
+	harvest(2);
+	start_claimed(ERR_EXISTS);
+	loop_run_until(home, &changed);
+	assert_int_equal(ask(exporting_get, &x, "x", ""), ERR_ABSENT);
+	arena_free(&x.request.arena);
+	assert_int_equal(atomic_load(&claims), 1);
+	assert_false(told_early);
+	assert_int_equal(tree_kind(testing_path(&dir, "made"), NULL),
+	    TREE_ABSENT);
+	/* The same message may come again, when the other one is gone. */
+	start_claimed(OK);
+	struct store_export row = wait_for("x");
+	assert_int_equal(row.state, STORE_HARVEST_SUCCEEDED);
+	assert_int_equal(atomic_load(&claims), 1);
+	assert_false(told_early);
+	assert_string_equal(testing_read(&dir, "made/x_001.txt"), "1\n2\n");
+}
+
+/* One that cannot be claimed is made without. */
+static void
+a_claim_may_fail(void **state)
+{
+	(void)state;
+	harvest(2);
+	start_claimed(ERR_IO);
+	struct store_export row = wait_for("x");
+	assert_int_equal(row.state, STORE_HARVEST_SUCCEEDED);
+	assert_int_equal(atomic_load(&claims), 1);
+	/* Those of commands have none. */
+	(void)wait_for(put(ORDER(OF_C)));
+	assert_int_equal(atomic_load(&claims), 1);
+}
+
 #define WITH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -459,6 +581,8 @@ main(void)
 		WITH(a_missing_file_is_a_failure),
 		WITH(wrong_orders_are_refused), WITH(one_is_begun_again),
 		WITH(one_is_cancelled), WITH(old_ones_go),
+		WITH(one_of_another_daemon_is_dropped),
+		WITH(a_claim_may_fail),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

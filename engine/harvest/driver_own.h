@@ -71,8 +71,12 @@ struct driver {
 	size_t spool_at;
 	/* Answers from the archive; those that no call wanted, in order. */
 	uint64_t replay_last;
-	uint64_t *left;
+	struct left_answer {
+		uint64_t number;
+		uint64_t url;        /* a hash; 0: tried behind all others */
+	} *left;
 	size_t left_n, left_cap, left_at, left_end, left_taken;
+	bool left_due;               /* other calls are wanted than before */
 	bool replaying, reading;
 	struct capture_query capture;
 

@@ -4,11 +4,13 @@
  *
  * An answer belongs to the call that is wanted under its URL.  A stream has its
  * number from its end, and calls beside it may have followed from its events:
- * an answer that no call wants is tried once more behind all others.  One that
- * is still not wanted is left alone: another version of the connector may ask
- * in another way.  A call as a crawl that had no answer has no record either:
- * it stands before a later one's.
+ * an answer that no call wants is tried as soon as one does, before any later
+ * answer, as a later stream's pages may follow from it; and once more behind
+ * all others.  One that is still not wanted is left alone: another version of
+ * the connector may ask in another way.  A call as a crawl that had no answer
+ * has no record either: it stands before a later one's.
  */
+#include "base/hash.h"
 #include "engine/engine.h"
 #include "engine/harvest/driver_own.h"
 #include "engine/parser/url.h"
@@ -116,19 +118,23 @@ take_capture(struct driver *d, struct capture_query *q)
 	return true;
 }
 
+/* `again`: it was tried again already. */
 static void
-leave(struct driver *d, uint64_t number)
+leave(struct driver *d, struct capture_query *q, bool again)
 {
+	bool has_url = !again && q->why.err == OK && q->hops_n > 0;
+
 	d->left = mem_room(d->left, d->left_n, &d->left_cap, 16,
 	    sizeof(*d->left));
-	d->left[d->left_n++] = number;
+	d->left[d->left_n++] = (struct left_answer){ q->number, has_url ?
+	    hash_bytes(recorded_url(d, q->hops[0].url, &q->arena), 0) : 0 };
 }
 
 static void
 capture_read_again(struct capture_query *q)
 {
 	struct driver *d = q->arg;
-	bool first = d->captures < d->replay_last;
+	bool first = q->number > d->captures;
 
 	d->reading = false;
 	bool taken = q->why.err == OK && take_capture(d, q);
@@ -136,10 +142,10 @@ capture_read_again(struct capture_query *q)
 		log_warn("harvest.replay", "crawl=%u item=%llu why=%s",
 		    d->crawl, (unsigned long long)q->number, log_why(&q->why));
 	else if (!taken)
-		leave(d, q->number);
+		leave(d, q, !first);
 	d->left_taken += taken && !first;
-	if (first)
-		d->captures = q->number;
+	d->left_due |= taken;
+	d->captures = MAX(d->captures, q->number);
 	arena_free(&q->arena);
 	driver_pump(d);
 }
@@ -152,6 +158,35 @@ read_again(struct driver *d, uint64_t number)
 	    .number = number, .body = true, .answer_only = true,
 	    .body_bytes_max = SIZE_MAX, .done = capture_read_again, .arg = d };
 	catalog_capture(engine_catalog(d->options.engine), &d->capture);
+}
+
+/* Whether a call is wanted now that one of the leftover answers belongs to;
+ * then the first of these is read. */
+static bool
+read_wanted(struct driver *d)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	uint64_t urls[DRIVER_CALLS_MAX];
+	size_t n = 0;
+
+	if (!d->left_due || d->left_n == 0 || d->left_end > 0)
+		return false;
+	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++)
+		if (d->slots[i].state == SLOT_READY)
+			urls[n++] = hash_bytes(recorded_url(d,
+			    d->slots[i].url, &a), 0);
+	for (size_t i = 0; i < d->left_n; i++)
+		for (size_t k = 0; k < n; k++) {
+			if (d->left[i].url == 0 || d->left[i].url != urls[k])
+				continue;
+			uint64_t number = d->left[i].number;
+			memmove(&d->left[i], &d->left[i + 1],
+			    (--d->left_n - i) * sizeof(*d->left));
+			read_again(d, number);
+			return true;
+		}
+	d->left_due = false;
+	return false;
 }
 
 /* Goes through the leftover answers again until a round uses none of them. */
@@ -167,7 +202,7 @@ read_left(struct driver *d)
 	}
 	if (d->left_at == d->left_end)
 		return false;
-	read_again(d, d->left[d->left_at++]);
+	read_again(d, d->left[d->left_at++].number);
 	return true;
 }
 
@@ -181,7 +216,7 @@ end_replay(struct driver *d)
 	for (size_t i = d->left_at; i < d->left_n; i++)
 		log_warn("harvest.replay", "crawl=%u item=%llu text=\"no call "
 		    "wants this answer any more\"", d->crawl,
-		    (unsigned long long)d->left[i]);
+		    (unsigned long long)d->left[i].number);
 }
 
 void
@@ -189,7 +224,7 @@ driver_replay(struct driver *d)
 {
 	bool goes_on = d->end == DRIVER_GOES_ON;
 
-	if (d->reading)
+	if (d->reading || (goes_on && read_wanted(d)))
 		return;
 	if (goes_on && d->captures < d->replay_last)
 		read_again(d, d->captures + 1);

@@ -32,6 +32,32 @@ struct spool {
 
 /* ---- Writing ---------------------------------------------------------- */
 
+/* A stream may be the first that a harvest receives: then it has no directory
+ * yet. */
+static enum err
+open_file(struct spool *s)
+{
+	enum err e = file_make_dir(s->dir, &s->why);
+
+	return e == OK ? file_open(s->path, FILE_NEW, &s->fd, &s->why) : e;
+}
+
+/* Those of the file, of DATA/harvest/ID and of DATA/harvest. */
+static enum err
+sync_names(struct spool *s)
+{
+	char dir[PATH_MAX];
+	enum err e = OK;
+
+	memcpy(dir, s->dir, sizeof(dir));
+	for (int up = 0; up < 3 && e == OK && dir[0] != '\0'; up++) {
+		e = file_sync_dir(dir, &s->why);
+		char *last = strrchr(dir, '/');
+		*(last == NULL ? dir : last) = '\0';
+	}
+	return e;
+}
+
 static enum err
 write_to_file(struct spool *s)
 {
@@ -39,13 +65,13 @@ write_to_file(struct spool *s)
 	bool is_new = s->fd < 0;
 
 	if (is_new)
-		e = file_open(s->path, FILE_NEW, &s->fd, &s->why);
+		e = open_file(s);
 	if (e == OK && s->writing.n > 0)
 		e = file_write(s->fd, s->at, s->writing.p, s->writing.n,
 		    &s->why);
 	if (e == OK && (s->syncs || is_new))
 		e = file_sync(s->fd, &s->why);
-	return e == OK && is_new ? file_sync_dir(s->dir, &s->why) : e;
+	return e == OK && is_new ? sync_names(s) : e;
 }
 
 static void

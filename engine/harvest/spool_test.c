@@ -171,7 +171,8 @@ set_up(void **state)
 	world_begin();
 	loop = loop_new("test");
 	pool = pool_new(0);
-	return file_make_dir(dir, NULL) == OK ? 0 : 1;
+	/* The first spool makes the directory. */
+	return 0;
 }
 
 static int

@@ -231,8 +231,9 @@ script_init(struct rig *r)
 	r->options.checkpoint_part = 3;
 }
 
+/* `restores`: what goes on was restored from a backup. */
 static void
-crash_at(uint64_t n, bool power)
+crash_at(uint64_t n, bool power, bool restores)
 {
 	struct rig r;
 
@@ -245,6 +246,8 @@ crash_at(uint64_t n, bool power)
 	} else {
 		world_crash(power);
 	}
+	if (restores)
+		rig_drop_empty_dirs();
 	r.series_n = 2;
 	rig_open_ok(&r);
 	rig_verify(&r);
@@ -281,7 +284,7 @@ test_power_cut_at_every_change(void **state)
 
 	(void)state;
 	for (uint64_t i = 1; i <= n + 1; i += STEP)
-		crash_at(i, true);
+		crash_at(i, true, false);
 	print_message("%llu changes of files\n", (unsigned long long)n);
 }
 
@@ -293,7 +296,7 @@ test_kill_at_every_change(void **state)
 	(void)state;
 	/* What is only in memory outlives it: every other change will do. */
 	for (uint64_t i = 1; i <= n + 1; i += 2 * STEP)
-		crash_at(i, false);
+		crash_at(i, false, i % 4 > 2);
 }
 
 /* Each sync fails once; then a kill, so that caches survive, or a power cut. */

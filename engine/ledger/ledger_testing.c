@@ -333,6 +333,17 @@ rig_end(struct rig *r)
 }
 
 void
+rig_drop_empty_dirs(void)
+{
+	static const char *const dirs[] = {
+		RIG_DIR "/.argiope/crawl-0", RIG_DIR "/.argiope/crawl-1",
+		RIG_WORK_DIR };
+
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		(void)!file_remove(dirs[i], NULL);
+}
+
+void
 rig_crash(struct rig *r, bool power)
 {
 	world_crash(power);

@@ -84,6 +84,8 @@ void rig_put_plain(struct rig *, size_t bytes);
 void rig_items(struct rig *, unsigned n);
 void rig_close_series(struct rig *, unsigned series);
 void rig_crash(struct rig *, bool power);
+/* As a backup and its restore do. */
+void rig_drop_empty_dirs(void);
 void rig_close(struct rig *);       /* well: all is durable */
 void rig_end(struct rig *);         /* frees what is left */
 

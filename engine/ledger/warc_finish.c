@@ -73,13 +73,20 @@ drop_file(struct warc_finish *c, const char *open_path)
 	return e == ERR_ABSENT ? OK : e;
 }
 
-/* The name may be recorded only when no power cut can take it back. */
+/*
+ * The name may be recorded only when no power cut can take it back.  The
+ * directory of the old one may be gone: a backup has no empty directories.
+ */
 static enum err
 sync_names(const char *open_path, const char *path, struct why *w)
 {
+	struct why inner = WHY_INIT;
 	enum err e = archive_port()->place(path, w);
 
-	return e == OK ? archive_port()->place(open_path, w) : e;
+	if (e != OK)
+		return e;
+	e = archive_port()->place(open_path, &inner);
+	return e == OK || e == ERR_ABSENT ? OK : why(w, e, "%s", inner.text);
 }
 
 /*

@@ -273,6 +273,33 @@ store_export_untold(struct store *st, struct arena *a, struct str **ids,
 	return read_ids(q, a, ids, n, w);
 }
 
+enum err
+store_export_ended(struct store *st, struct wall after, struct wall until,
+    struct arena *a, struct store_export **list, size_t *n, struct why *w)
+{
+	struct store_rows r = { .bytes_each = sizeof(**list) };
+	struct query *q = database_query(st->db, "SELECT id, path, ended"
+	    " FROM export WHERE node = ?1 AND routing_key <> ''"
+	    " AND ended > ?2 AND ended <= ?3 ORDER BY ended LIMIT ?4");
+
+	query_str(q, 1, st->node);
+	query_i64(q, 2, after.us);
+	query_i64(q, 3, until.us);
+	query_i64(q, 4, STORE_EXPORTS_ENDED_MAX);
+	while (query_step(q)) {
+		struct store_export *x = store_rows_add(&r);
+		*x = (struct store_export){
+			.id = arena_copy(a, query_get_str(q, 0)),
+			.path = arena_copy(a, query_get_str(q, 1)),
+			.ended = { query_get_i64(q, 2) },
+		};
+	}
+	enum err e = store_rows_end(&r, &q, OK, a, w);
+	*list = r.rows;
+	*n = r.n;
+	return e;
+}
+
 /* -- Changing -- */
 
 /* A verb of one statement about one export, which must be there. */

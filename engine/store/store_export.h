@@ -60,6 +60,15 @@ MUST_USE enum err store_export_open(struct store *, struct arena *a,
     struct str **ids, size_t *n, struct why *);
 MUST_USE enum err store_export_untold(struct store *, struct arena *a,
     struct str **ids, size_t *n, struct why *);
+/*
+ * This daemon's exports that came by a broker and ended after `after`, until
+ * `until`: id, path and ended, at most STORE_EXPORTS_ENDED_MAX, the longest ago
+ * first.  Memory: `a`.
+ */
+#define STORE_EXPORTS_ENDED_MAX 100
+MUST_USE enum err store_export_ended(struct store *, struct wall after,
+    struct wall until, struct arena *a, struct store_export **, size_t *n,
+    struct why *);
 /* The first RUNNING sets its start; a final one its end.  `result` is JSON. */
 MUST_USE enum err store_export_set_state(struct store *, struct str id,
     enum store_harvest_state, struct str result, struct wall now,

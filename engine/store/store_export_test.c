@@ -147,6 +147,35 @@ lists(void **state)
 }
 
 static void
+ended_ones_by_the_moment(void **state)
+{
+	struct store_export *list;
+	size_t n;
+
+	(void)state;
+	(void)put("late", "export.start.json.json_api", t0);
+	(void)put("soon", "export.start.json.json_api", t0);
+	(void)put("command", "", t0);
+	(void)put("open", "export.start.json.json_api", t0);
+	assert_int_equal(store_export_set_state(store, STR("late"),
+	    STORE_HARVEST_SUCCEEDED, STR("{}"), minutes(9), NULL), OK);
+	assert_int_equal(store_export_set_state(store, STR("soon"),
+	    STORE_HARVEST_FAILED, STR("{}"), minutes(2), NULL), OK);
+	assert_int_equal(store_export_set_state(store, STR("command"),
+	    STORE_HARVEST_SUCCEEDED, STR("{}"), minutes(3), NULL), OK);
+	assert_int_equal(store_export_ended(store, t0, minutes(9), &arena,
+	    &list, &n, NULL), OK);
+	assert_int_equal(n, 2);
+	assert_true(str_eq(list[0].id, STR("soon")) &&
+	    str_eq(list[0].path, STR("/exports/a")) &&
+	    list[0].ended.us == minutes(2).us);
+	assert_true(str_eq(list[1].id, STR("late")));
+	assert_int_equal(store_export_ended(store, minutes(2), minutes(8),
+	    &arena, &list, &n, NULL), OK);
+	assert_int_equal(n, 0);
+}
+
+static void
 old_ones_are_forgotten(void **state)
 {
 	struct store_export *all;
@@ -277,7 +306,8 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(a_life), WITH(one_that_was_refused_has_begun),
-		WITH(lists), WITH(old_ones_are_forgotten),
+		WITH(lists), WITH(ended_ones_by_the_moment),
+		WITH(old_ones_are_forgotten),
 		WITH(files_are_found), WITH(collections_are_found),
 	};
 

@@ -3,6 +3,8 @@ publishes as sfm-utils does, over a RabbitMQ of this script's own, and a simulat
 Mastodon is harvested.
 
     harvest_door.sh PROGRAM [SCENE...]
+
+`shared=200` is the scene `shared` with so many harvests.
 """
 import glob
 import hashlib
@@ -36,6 +38,7 @@ from kombu.pools import producers
 
 from peer import PLACE
 from rabbitmq import Rabbit, Relay, need_rabbitmq
+from harvest_door_shared import Shared
 from harvest_door_web import Web
 from serve import Serve
 from simulated import Platforms
@@ -46,6 +49,7 @@ STATUS = "harvest.status.mastodon.mastodon_account"
 PRIVATE, TWITTER_API = "private.example", "api.twitter.com"
 HOSTS = HOST, PRIVATE, TWITTER_API, "stream.twitter.com"
 FINAL = ("completed success", "completed failure")
+SHARED = 24
 need_rabbitmq("harvest_door")
 
 
@@ -791,38 +795,9 @@ def claims():
 
 
 def shared():
-    """Two daemons share the work; one is killed, and comes back: each harvest
-    ends, and no file is told of under two ids.  One that was killed may have
-    two files."""
-    two = Door("two")
-    wait_until(lambda: two.log_has("side=publishing") and
-               consumers("mastodon_harvester") == 2, 30)
-    orders = [order("bob") for _ in range(24)]
-    for o in orders[:12]:
-        sfm.publish(KEY, o)
-    sfm.wait(lambda: sum(bool(sfm.of(o["id"])) for o in orders) >= 4, 20)
-    two.kill()
-    for o in orders[12:]:
-        sfm.publish(KEY, o)
-    sfm.quiet(3)
-    two.start()
-    finals = [sfm.final(o["id"], 60) for o in orders]
-    same("shared: each ends", [f and f["status"] for f in finals],
-         ["completed success"] * len(orders))
-    sfm.quiet()
-    owners = [open(f"{place(o)}/.argiope/{o['id']}.claim").read()
-              for o in orders]
-    same("shared: both have worked", set(owners), {"one", "two"})
-    for o in orders:
-        ids = {}
-        for w in sfm.of(o["id"], "warc_created"):
-            ids.setdefault(w["warc"]["path"], set()).add(w["warc"]["id"])
-        there = {f.removeprefix(ROOT) for f in glob.glob(
-            place(o) + "/20*/*/*/*/*.warc.gz")}
-        check("shared: each file once", {p.removeprefix("/sfm-data")
-              for p in ids} == there and len(there) >= 1 and
-              all(len(v) == 1 for v in ids.values()), (ids, there))
-    same("shared: the other one ends in order", two.stop(40), 0)
+    """Two daemons share the work; one is killed, and comes back."""
+    Shared(Door, door, sfm, sim, ROOT, order).run(
+        number_of.get("shared") or SHARED)
 
 
 def retired():
@@ -902,7 +877,9 @@ world = sim.world(HOST)
 TOKEN = world["tokens"]["user"]
 ROOT = os.path.join(PLACE, "root")
 os.makedirs(ROOT)
-wanted = sys.argv[2:]
+number_of = {name: int(n or 0) for name, _, n in (
+    a.partition("=") for a in sys.argv[2:])}
+wanted = list(number_of)
 without_a_url()
 door = Door("one")
 sfm = Sfm()

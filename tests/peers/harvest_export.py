@@ -37,7 +37,7 @@ import socket
 from kombu import Connection, Exchange, Queue
 from kombu.pools import producers
 
-from peer import PLACE, fixed_port, ours
+from peer import PLACE, faults, fixed_port, ours
 from rabbitmq import Rabbit, need_rabbitmq
 from serve import Serve
 from sfm_suite import *
@@ -45,8 +45,11 @@ from sfm_suite import *
 need("harvest_export", files=[SUITE + "/expected/INDEX.json"])
 need_rabbitmq("harvest_export")
 FINAL = ("completed success", "completed failure")
+UNDER = os.path.join(PLACE, "under")
 SETS = os.path.join(PLACE, "sets")           # /sfm-collection-set-data
-EXPORTS = os.path.join(PLACE, "exports")     # /sfm-export-data
+EXPORTS = os.path.join(UNDER, "exports")     # /sfm-export-data
+# Changes of files between the row and its acknowledgement.
+CLAIMS_AT = 13, 15
 
 
 # ---- SFM's side -----------------------------------------------------------------
@@ -119,6 +122,7 @@ class Requester:
         for key in ("export.status.*", "export.status.*.*"):
             queue.bind_to(self.exchange, routing_key=key)
         self.got = {}                # id: [(routing key, body)]
+        self.final_ids = {}          # id: of messages
         self.consumer = self.connection.Consumer(
             queue, callbacks=[self.take], channel=channel)
         self.consumer.consume()
@@ -126,6 +130,9 @@ class Requester:
     def take(self, body, message):
         self.got.setdefault(body["id"], []).append(
             (message.delivery_info["routing_key"], body))
+        if body["status"] in FINAL:
+            self.final_ids.setdefault(body["id"], set()).add(
+                message.properties["message_id"])
         message.ack()
 
     def publish(self, key, body):
@@ -154,11 +161,12 @@ class Requester:
 
 
 class Door(Serve):
-    def __init__(self, name, *more):
+    def __init__(self, name, *more, data=None):
         super().__init__(name, [
             f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}",
             f"harvest.roots=/sfm-collection-set-data={SETS}, "
-            f"/sfm-export-data={EXPORTS}", "harvest.host=crawl1", *more])
+            f"/sfm-export-data={EXPORTS}", f"harvest.instance={name}",
+            "harvest.host=crawl1", *more], data=data)
 
 
 def codes(status, level="errors"):
@@ -441,6 +449,114 @@ def kills():
         hidden)), False)
 
 
+def claim_of(m):
+    """Who has claimed it: the file lies beside the export's directory."""
+    try:
+        with open(os.path.join(EXPORTS, "own", ".argiope",
+                               m["id"] + ".claim")) as f:
+            return f.read()
+    except FileNotFoundError:
+        return None
+
+
+def has_row(data, m):
+    with sqlite3.connect(data + "/store.db") as db:
+        (n,) = db.execute("SELECT count(*) FROM export WHERE id = ?",
+                          (m["id"],)).fetchone()
+    db.close()
+    return n == 1
+
+
+def make_older(data, exports):
+    with sqlite3.connect(data + "/store.db") as db:
+        for m, days in exports:
+            db.execute("UPDATE export SET ended = ended - ? WHERE id = ?",
+                       (days * 86400 * 10**6, m["id"]))
+    db.close()
+
+
+def begin_dying(library, n):
+    """`door` is killed at the n-th change of a file since the file `go`."""
+    door.env = {"LD_PRELOAD": library, "FAULT_UNDER": UNDER,
+                "FAULT_TRACE": "/dev/null", "FAULT_KILL_AT": str(n),
+                "FAULT_KILL_FROM": PLACE + "/go"}
+    door.start()
+    door.env = {}
+    open(PLACE + "/go", "w").close()
+
+
+def share(two, library, n):
+    """An export whose message is lost by a daemon that dies, and so may come to
+    both; whose it is, and which of them have seen it."""
+    begin_dying(library, n)
+    m = order("claims", ["flickr-a"])
+    requester.publish(KEY, m)
+    requester.wait(lambda: not door.runs() or requester.finals(m["id"]), 20)
+    door.kill()
+    os.unlink(PLACE + "/go")
+    two.start()
+    channel = requester.connection.channel()
+
+    def is_taken():
+        q = channel.queue_declare("flickr_exporter", passive=True)
+        return (q.message_count, q.consumer_count) == (0, 1)
+    wait_until(is_taken, 20)
+    channel.close()
+    door.start()
+    f = requester.final(m["id"])
+    check(f"claims {n}: it is made", f and f["status"] == FINAL[0], f)
+    for daemon in door, two:
+        daemon.stop(40)
+    rows = [d.name for d in (door, two) if has_row(d.data, m)]
+    same(f"claims {n}: one daemon has it", rows, [claim_of(m)])
+    same(f"claims {n}: under one id", len(requester.final_ids[m["id"]]), 1)
+    seen = [d.name for d in (door, two) if m["id"] in log_of(d)]
+    return claim_of(m), "both" if len(seen) == 2 else "one of them"
+
+
+def log_of(daemon):
+    with open(daemon.log, errors="replace") as f:
+        return f.read()
+
+
+def claims():
+    """Only one daemon makes an export, also where the broker gives the message to
+    two of them, as the first one was killed before it acknowledged it."""
+    m = order("claims", ["flickr-a"])
+    os.makedirs(os.path.join(EXPORTS, "own", ".argiope"), exist_ok=True)
+    with open(os.path.join(EXPORTS, "own", ".argiope", m["id"] + ".claim"),
+              "w") as f:
+        f.write("two")
+    requester.publish(KEY, m)
+    own = [order("claims", ["flickr-a"]) for _ in range(2)]
+    for o in own:
+        requester.publish(KEY, o)
+    check("claims: what is another one's is left to it", wait_until(
+        lambda: re.search("exporting.claimed.*" + m["id"], log_of(door)), 20))
+    same("claims: the others are claimed", [
+        bool(requester.final(o["id"])) and claim_of(o) for o in own],
+        ["one", "one"])
+    library = faults()
+    if library is None:
+        skip("claims: two daemons", "there is no compiler")
+        return
+    door.stop(40)
+    same("claims: nothing is kept or said of it", (has_row(door.data, m),
+         requester.got.get(m["id"])), (False, None))
+    make_older(door.data, zip(own, (31, 29)))
+    two = Door("two", f"harvest.sfm_api={ui.url}", "urlfrontier.listen=off",
+               "harvest.queues=flickr_exporter")
+    two.stop(40)
+    seen = [(n, *share(two, library, n)) for n in CLAIMS_AT]
+    for n, owner, who in seen:
+        note(f"claims: killed at change {n}: {owner} has it, {who} has seen "
+             f"it")
+    door.start()
+    check("claims: one that ended 31 days ago is removed", wait_until(
+        lambda: claim_of(own[0]) is None, 20))
+    same("claims: one that ended 29 days ago is not", claim_of(own[1]), "one")
+
+
 def objects():
     """Queues and bindings are SFM's own; without arguments."""
     have = set()
@@ -699,12 +815,13 @@ for folder in (SETS, EXPORTS):
     os.makedirs(folder)
 os.symlink(SETS, os.path.join(PLACE, "warcs"))
 ui = Interface()
-door = Door("one", f"harvest.sfm_api={ui.url}")
+door = Door("one", f"harvest.sfm_api={ui.url}", data=UNDER + "/one")
 requester = Requester()
 wait_until(lambda: "flickr_exporter" in rabbit.ctl("-q", "list_queues",
                                                    "name"), 20)
 wanted = [a for a in sys.argv[2:] if not a.startswith("--")]
-for scene in (objects, specification, suite_of_sfm, paths, again, kills):
+for scene in (objects, specification, suite_of_sfm, paths, again, kills,
+              claims):
     if not wanted or scene.__name__ in wanted:
         note(scene.__name__)
         scene()

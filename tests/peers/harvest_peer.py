@@ -34,7 +34,7 @@ def need_kombu(name):
 
 
 class Requester:
-    """Orders harvests, and takes every message about them."""
+    """Orders harvests and exports, and takes every message about them."""
 
     def __init__(self, rabbit):
         from kombu import Connection, Exchange, Queue
@@ -45,21 +45,34 @@ class Requester:
         queue = Queue("sfm_ui", exchange=self.exchange, channel=channel,
                       durable=True)
         queue.declare()
-        for key in ("harvest.status.#", "warc_created"):
+        for key in ("harvest.status.#", "warc_created", "export.status.#"):
             queue.bind_to(self.exchange, routing_key=key)
         self.got = collections.defaultdict(list)     # by harvest
+        self.message_ids = collections.defaultdict(list)     # of the same
         self.connection.Consumer(queue, callbacks=[self.take],
                                  channel=channel).consume()
 
     def take(self, body, message):
         harvest = body.get("id", body.get("harvest", {}).get("id"))
         self.got[harvest].append((message.delivery_info["routing_key"], body))
+        self.message_ids[harvest].append(message.properties["message_id"])
         message.ack()
 
     def publish(self, key, body):
         from kombu.pools import producers
         with producers[self.connection].acquire(block=True) as p:
             p.publish(body=body, routing_key=key, exchange=self.exchange)
+
+    def is_served(self, queue):
+        """Whether a daemon takes its messages."""
+        channel = self.connection.channel()
+        try:
+            return channel.queue_declare(queue,
+                                         passive=True).consumer_count > 0
+        except self.connection.channel_errors:
+            return False             # it is not there, and the channel is gone
+        finally:
+            channel.close()
 
     def order(self, key=KEY, **more):
         harvest = uuid.uuid4().hex
@@ -83,7 +96,7 @@ class Requester:
 
     def statuses(self, o):
         return [b for k, b in self.got[o["id"]]
-                if k.startswith("harvest.status.")]
+                if k.startswith(("harvest.status.", "export.status."))]
 
     def words(self, o):
         return [b["status"] for b in self.statuses(o)]
