@@ -337,8 +337,8 @@ harvests_open(const struct harvests_options *o, struct harvests **out,
 	list_init(&all->all);
 	list_init(&all->path_queues);
 	list_init(&all->path_jobs);
-	all->pool = pool_new(1);
-	all->spool_pool = pool_new(1);
+	all->pool = pool_new(o->no_threads ? 0 : 1);
+	all->spool_pool = pool_new(o->no_threads ? 0 : 1);
 	enum err e = harvests_open_budgets(all, w);
 	if (e != OK)
 		harvests_free(&all);

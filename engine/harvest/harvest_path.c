@@ -37,7 +37,7 @@ queue_of(struct harvests *all, const char *root)
 			return q;
 	struct path_queue *q = mem_new(sizeof(*q));
 	q->root = mem_copy_text(root);
-	q->pool = pool_new(1);
+	q->pool = pool_new(all->options.no_threads ? 0 : 1);
 	list_put(&all->path_queues, &q->node);
 	return q;
 }
