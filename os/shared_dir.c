@@ -346,12 +346,14 @@ shared_dir_write(const struct shared_dir *d, const char *name,
 	enum err e = make_file(d, name, path, w);
 	if (e == OK)
 		e = file_open(path, FILE_WRITE, &fd, w);
+	if (e != OK)
+		return e;
+	e = file_write(fd, 0, bytes.p, bytes.n, NULL);
 	if (e == OK)
-		e = file_write(fd, 0, bytes.p, bytes.n, w);
-	if (e == OK)
-		e = file_sync(fd, w);
+		e = file_sync(fd, NULL);
 	file_close(&fd);
-	return e;
+	return e == OK ? OK : why(w, e, "cannot write %s: %s", name,
+	    err_text(e));
 }
 
 static enum err
