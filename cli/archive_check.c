@@ -75,11 +75,22 @@ lost_file(void *arg, const struct audit_finding *f)
 	found(k, &finding);
 }
 
+/* It was brought to where its harvest wanted it. */
+static bool
+is_of_harvest(struct cli *c, const char *path)
+{
+	return c->data_dir != NULL && str_starts(str_of(path), arena_printf(
+	    &c->arena, "%s/harvest/", c->data_dir));
+}
+
 /* It was read at its new place; or it is a warning, as it was not checked. */
 static void
 moved_file(void *arg, const char *path, const char *place, bool readable)
 {
 	struct checking *k = arg;
+
+	if (readable && is_of_harvest(k->cli, path))
+		return;
 	struct archive_finding finding = { .rule = ARCHIVE_RULE_MOVED,
 		.path = path, .detail = place, .note = readable };
 

@@ -4,7 +4,7 @@
 #include "engine/catalog/archive_tools.h"
 #include "os/system.h"
 
-/* DATA/archive and the WARC directories outside, as far as they are there. */
+/* DATA's own and the WARC directories outside, as far as they are there. */
 static enum err
 data_dirs(struct cli *c, const char *const **out, size_t *n, struct why *w)
 {
@@ -17,10 +17,14 @@ data_dirs(struct cli *c, const char *const **out, size_t *n, struct why *w)
 	const char *own = arena_printf(&c->arena, "%s/archive", c->data_dir).p;
 	if (identity_read(c->data_dir, &c->arena, &x, NULL) != OK)
 		x.archives_n = 0;
+	const char *harvest = arena_printf(&c->arena, "%s/harvest",
+	    c->data_dir).p;
 	const char **dirs = ARENA_ARRAY(&c->arena, const char *,
-	    x.archives_n + 1);
+	    x.archives_n + 2);
 	if (cli_is_there(own))
 		dirs[(*n)++] = own;
+	if (cli_is_there(harvest))
+		dirs[(*n)++] = harvest;
 	for (size_t i = 0; i < x.archives_n; i++)
 		if (cli_is_there(x.archives[i].p))
 			dirs[(*n)++] = x.archives[i].p;

@@ -13,7 +13,8 @@
 #define ARCHIVE_FILES_ABOUT                                                  \
 	"FILE is a WARC file or a directory of them; without one, all "       \
 	"directories that crawls of DATA have written to are read: "           \
-	"DATA/archive, and those named by --warc-dir."
+	"DATA/archive, DATA/harvest, and those named by --warc-dir.  Files of "\
+	"harvests are read where they were brought to."
 #define ARCHIVE_OPEN_ABOUT                                                   \
 	"Files that a crawl is writing are read too, up to their last whole "  \
 	"record."

@@ -294,12 +294,14 @@ add_dir(struct cli *c, const char *path, const char **dirs, size_t *n,
 	return e;
 }
 
-/* Those that are named, else DATA/archive and what DATA/identity lists. */
+/* Those that are named, else DATA's own and what DATA/identity lists. */
 static enum err
 find_dirs(struct cli *c, const char **dirs, size_t *n, struct why *w)
 {
 	const struct options *o = &c->options;
 	const char *own = arena_printf(&c->arena, "%s/archive", c->data_dir).p;
+	const char *harvest = arena_printf(&c->arena, "%s/harvest",
+	    c->data_dir).p;
 	struct identity x = { .archives_n = 0 };
 	enum err e = OK;
 
@@ -313,7 +315,9 @@ find_dirs(struct cli *c, const char **dirs, size_t *n, struct why *w)
 	/* Where nothing was archived yet the old index is read alone. */
 	if (cli_is_there(arena_printf(&c->arena, "%s/index", c->data_dir).p))
 		e = cli_dir(c, own, &own, w);
-	if (e == OK && (x.archives_n == 0 || cli_is_there(own)))
+	if (e == OK && cli_is_there(harvest))
+		e = add_dir(c, harvest, dirs, n, w);
+	if (e == OK && (x.archives_n + *n == 0 || cli_is_there(own)))
 		e = add_dir(c, own, dirs, n, w);
 	for (size_t i = 0; e == OK && i < x.archives_n; i++)
 		e = add_dir(c, x.archives[i].p, dirs, n, w);

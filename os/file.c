@@ -458,11 +458,12 @@ write_whole(const char *path, struct str bytes, struct why *w)
 	enum err e = file_open(path, FILE_CREATE, &fd, w);
 	/* An earlier process may have left a longer one. */
 	if (e == OK)
-		e = file_cut(fd, 0, w);
+		e = tell(w, file_cut(fd, 0, NULL), "write", path);
 	if (e == OK)
-		e = file_write(fd, 0, bytes.p, bytes.n, w);
+		e = tell(w, file_write(fd, 0, bytes.p, bytes.n, NULL),
+		    "write", path);
 	if (e == OK)
-		e = file_sync(fd, w);
+		e = tell(w, file_sync(fd, NULL), "sync", path);
 	file_close(&fd);
 	return e;
 }

@@ -18,6 +18,14 @@
 /* A rename by others beside it makes the kernel give up; it is asked again. */
 #define RESOLVE_TRIES 32
 
+static const struct shared_dir_table *table;
+
+void
+shared_dir_use(const struct shared_dir_table *t)
+{
+	table = t;
+}
+
 /* --- resolving ----------------------------------------------------------- */
 
 static int
@@ -215,6 +223,8 @@ shared_dir_open(const struct shared_root *root, const char *path,
 	struct shared_dir top;
 
 	*d = (struct shared_dir)SHARED_DIR_INIT;
+	if (table != NULL)
+		return table->open(path, mode, d, w);
 	if (root->path == NULL)
 		return open_any(path, mode, d, w);
 	CHECK(str_starts(str_of(path), str_of(root->path)));
@@ -236,9 +246,11 @@ shared_dir_below(const struct shared_dir *top, const char *below,
 	FREED(arena_free) struct arena a = ARENA_INIT;
 
 	*d = (struct shared_dir)SHARED_DIR_INIT;
-	return top->root.path == NULL ? open_any(arena_printf(&a, "%s/%s",
-	    top->path, below).p, mode, d, w) : open_below(top, below, below,
-	    mode, d, w);
+	const char *path = arena_printf(&a, "%s/%s", top->path, below).p;
+	if (table != NULL)
+		return table->open(path, mode, d, w);
+	return top->root.path == NULL ? open_any(path, mode, d, w) :
+	    open_below(top, below, below, mode, d, w);
 }
 
 void
@@ -261,12 +273,23 @@ open_file(const struct shared_dir *d, const char *name)
 	    O_CLOEXEC) : open_beneath(d->fd, name, flags);
 }
 
+bool
+shared_dir_has(const struct shared_dir *d, const char *name)
+{
+	struct stat st;
+
+	return table != NULL ? table->has(d, name) : fstatat(d->fd, name, &st,
+	    AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 enum err
 shared_dir_read(const struct shared_dir *d, const char *name, int *fd,
     struct why *w)
 {
 	struct stat st;
 
+	if (table != NULL)
+		return table->read(d, name, fd, w);
 	*fd = open_file(d, name);
 	if (*fd < 0)
 		return refuse(errno, name, w);
@@ -280,14 +303,15 @@ enum err
 shared_dir_load(const struct shared_dir *d, const char *name,
     size_t bytes_max, struct buf *out, struct why *w)
 {
-	char path[32];
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	int fd;
 
 	enum err e = shared_dir_read(d, name, &fd, w);
 	if (e != OK)
 		return e;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	e = file_load(path, bytes_max, out, w);
+	e = file_load((table != NULL ? arena_printf(&a, "%s/%s", d->path,
+	    name) : arena_printf(&a, "/proc/self/fd/%d", fd)).p, bytes_max,
+	    out, w);
 	file_close(&fd);
 	return e;
 }
@@ -317,15 +341,19 @@ shared_dir_write(const struct shared_dir *d, const char *name,
 	const char *path = arena_printf(&a, "%s/%s", d->path, name).p;
 	int fd = -1;
 
+	if (table != NULL)
+		return table->write(d, name, bytes, w);
 	enum err e = make_file(d, name, path, w);
 	if (e == OK)
 		e = file_open(path, FILE_WRITE, &fd, w);
+	if (e != OK)
+		return e;
+	e = file_write(fd, 0, bytes.p, bytes.n, NULL);
 	if (e == OK)
-		e = file_write(fd, 0, bytes.p, bytes.n, w);
-	if (e == OK)
-		e = file_sync(fd, w);
+		e = file_sync(fd, NULL);
 	file_close(&fd);
-	return e;
+	return e == OK ? OK : why(w, e, "cannot write %s: %s", name,
+	    err_text(e));
 }
 
 static enum err
@@ -342,6 +370,8 @@ shared_dir_take(const struct shared_dir *d, const char *from,
 	struct shared_dir copy = *d;
 	const char *to = arena_printf(&a, "%s/%s", d->path, name).p;
 
+	if (table != NULL)
+		return table->take(d, from, name, w);
 	return d->root.path == NULL ? tree_move(from, to, w) :
 	    tree_move_as(from, to, set_mode, &copy, w);
 }
@@ -353,6 +383,8 @@ shared_dir_lock(const struct shared_dir *d, const char *name, int *fd,
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	const char *path = arena_printf(&a, "%s/%s", d->path, name).p;
 
+	if (table != NULL)
+		return table->lock(d, name, fd, w);
 	*fd = openat(d->fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
 	    O_CLOEXEC, 0666);
 	if (*fd < 0)

@@ -27,10 +27,11 @@ struct shared_root {
 	unsigned umask;
 };
 
+#define SHARED_DIR_PATH_BYTES 128
 struct shared_dir {
 	struct shared_root root;
 	int fd;
-	char path[32];               /* valid until it is closed */
+	char path[SHARED_DIR_PATH_BYTES];    /* valid until it is closed */
 };
 #define SHARED_DIR_INIT { .fd = -1 }
 
@@ -48,6 +49,8 @@ MUST_USE enum err shared_dir_below(const struct shared_dir *,
     const char *below, enum shared_dir_mode, struct shared_dir *, struct why *);
 void shared_dir_close(struct shared_dir *);
 
+/* Whether anything has the name in it, also what cannot be opened. */
+bool shared_dir_has(const struct shared_dir *, const char *name);
 /*
  * Open a regular file in it, for reading.  Never waits, whatever stands there.
  * Errors: ABSENT; INPUT: it is no regular file; DENIED.
@@ -77,5 +80,24 @@ MUST_USE enum err shared_dir_take(const struct shared_dir *, const char *from,
  */
 MUST_USE enum err shared_dir_lock(const struct shared_dir *, const char *name,
     int *fd, struct why *);
+
+/* What a test or the simulator puts in place of these; NULL: they themselves.
+ * A directory of such a table has no descriptor. */
+struct shared_dir_table {
+	enum err (*open)(const char *path, enum shared_dir_mode,
+	    struct shared_dir *, struct why *);
+	bool (*has)(const struct shared_dir *, const char *name);
+	enum err (*read)(const struct shared_dir *, const char *name, int *fd,
+	    struct why *);
+	enum err (*write)(const struct shared_dir *, const char *name,
+	    struct str bytes, struct why *);
+	enum err (*take)(const struct shared_dir *, const char *from,
+	    const char *name, struct why *);
+	enum err (*lock)(const struct shared_dir *, const char *name, int *fd,
+	    struct why *);
+};
+/* Directories are those of os/file.h: names in file_fake. */
+extern const struct shared_dir_table shared_dir_fake;
+void shared_dir_use(const struct shared_dir_table *);
 
 #endif

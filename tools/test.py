@@ -52,7 +52,7 @@ AGAIN_MAX = 6
 LONG = {"harvest_batch": 130, "harvest_stream": 100, "harvest_jetstream": 50,
         "harvest_jetstream_real": 40,
         "harvest_door": 120, "console": 200, "console_items": 120,
-        "broker": 95, "urlfrontier_java": 90, "ledger": 60, "sim": 60,
+        "broker": 95, "urlfrontier_java": 90, "ledger": 60, "sim": 30,
         "urlfrontier_streams": 50, "urlfrontier_cluster": 40,
         "urlfrontier": 40, "realtime_kills": 35, "grpc_clients": 70,
         "urlfrontier_cancel": 30,

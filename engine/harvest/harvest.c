@@ -337,8 +337,8 @@ harvests_open(const struct harvests_options *o, struct harvests **out,
 	list_init(&all->all);
 	list_init(&all->path_queues);
 	list_init(&all->path_jobs);
-	all->pool = pool_new(1);
-	all->spool_pool = pool_new(1);
+	all->pool = pool_new(o->no_threads ? 0 : 1);
+	all->spool_pool = pool_new(o->no_threads ? 0 : 1);
 	enum err e = harvests_open_budgets(all, w);
 	if (e != OK)
 		harvests_free(&all);
@@ -399,7 +399,7 @@ harvests_free(struct harvests **ap)
 	pool_free(&all->pool);
 	pool_free(&all->spool_pool);
 	/* The process ends; a thread that hangs has its harvests in use. */
-	if (!harvests_free_paths(all)) {
+	if (!harvests_end_paths(all)) {
 		*ap = NULL;
 		return;
 	}
@@ -408,6 +408,7 @@ harvests_free(struct harvests **ap)
 		    node);
 		free_harvest(&h);
 	}
+	harvests_free_path_jobs(all);
 	budgets_free(&all->budgets);
 	arena_free(&all->keeping.arena);
 	explicit_bzero(&all->key, sizeof(all->key));

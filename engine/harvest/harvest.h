@@ -92,6 +92,8 @@ struct harvests_options {
 	/* Bytes of files that wait for their places, of all harvests; then
 	 * those that cannot bring theirs away make no calls.  0: any. */
 	uint64_t staged_bytes_max;
+	/* The simulator's: jobs run at once. */
+	bool no_threads;
 	void *arg;
 };
 /* The key in secrets.key_file is read when a credential is sealed or opened.

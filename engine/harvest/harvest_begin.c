@@ -9,6 +9,7 @@
  *
  * A directory that is away, full or hangs refuses no harvest.  One that goes on
  * where earlier harvests were waits until state.json can be read; others run.
+ * A data directory that is full holds up the beginning of all.
  */
 #include "engine/catalog/crawl_registry.h"
 #include "engine/harvest/harvest_own.h"
@@ -69,6 +70,7 @@ code_of_path(enum err e)
 
 static void start_look(struct harvest *);
 static void wait_for_path(struct harvest *);
+static void leave_for_later(struct harvest *);
 
 /* Whether it goes on where an earlier harvest was, by state.json.  A stream
  * would miss what comes meanwhile. */
@@ -157,13 +159,27 @@ launched(struct launch *l)
 {
 	struct harvest *h = l->arg;
 
-	if (l->why.err != OK) {
-		fail_to_run(h, l->why.err == ERR_DISK_FULL ? "disk_full" :
-		    "unknown_error", &l->why);
+	switch (l->why.err) {
+	case OK:
+		h->delivery.failing = false;
+		h->crawl = l->crawl;
+		harvest_note_running(h);
 		return;
+	case ERR_DISK_FULL:
+		/* It was accepted: it begins when there is room again. */
+		h->why = WHY_INIT;
+		(void)!why(&h->why, ERR_DISK_FULL, "its crawl cannot begin in "
+		    "%s: %s", h->dir, l->why.text);
+		wait_for_path(h);
+		return;
+	case ERR_CLOSED:
+	case ERR_BROKEN:
+		h->why = l->why;
+		leave_for_later(h);
+		return;
+	default:
+		fail_to_run(h, "unknown_error", &l->why);
 	}
-	h->crawl = l->crawl;
-	harvest_note_running(h);
 }
 
 /* Of a declared platform, what exports must know about its answers. */
@@ -365,7 +381,8 @@ add_row(struct store_job *j, struct store *st)
 	(void)!store_end(st, e, &h->why);
 }
 
-/* Its place is forbidden now, or its state is damaged: it stays as it is. */
+/* Its place is forbidden now, its state is damaged, or the engine does no more:
+ * it stays as it is. */
 static void
 leave_for_later(struct harvest *h)
 {
@@ -478,7 +495,7 @@ start_look(struct harvest *h)
 	path_job_start(h->look, run_look, looked, look_is_late);
 }
 
-/* ---- Waiting for the directory --------------------------------------- */
+/* ---- Waiting for the directory, or for room -------------------------- */
 
 static void
 look_again(struct timer *t)

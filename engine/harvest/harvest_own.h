@@ -258,8 +258,11 @@ MUST_USE enum err path_job_open(const struct path_job *, enum shared_dir_mode,
     struct shared_dir *, struct why *);
 /* Whether what went wrong is the volume's, and may pass. */
 bool path_error_waits(const struct path_job *);
-/* False: one hangs, and all harvests must stay in memory. */
-bool harvests_free_paths(struct harvests *);
+/* No job runs any more.  False: one hangs, and all harvests must stay in
+ * memory. */
+bool harvests_end_paths(struct harvests *);
+/* Those that did not come back, and that no harvest waits for any more. */
+void harvests_free_path_jobs(struct harvests *);
 /* harvest_begin.c: it waits for its directory, and was asked for something
  * else. */
 void harvest_stop_waiting(struct harvest *);

@@ -37,7 +37,7 @@ queue_of(struct harvests *all, const char *root)
 			return q;
 	struct path_queue *q = mem_new(sizeof(*q));
 	q->root = mem_copy_text(root);
-	q->pool = pool_new(1);
+	q->pool = pool_new(all->options.no_threads ? 0 : 1);
 	list_put(&all->path_queues, &q->node);
 	return q;
 }
@@ -157,7 +157,7 @@ path_error_waits(const struct path_job *p)
 }
 
 bool
-harvests_free_paths(struct harvests *all)
+harvests_end_paths(struct harvests *all)
 {
 	bool all_came = true;
 
@@ -169,11 +169,16 @@ harvests_free_paths(struct harvests *all)
 		mem_free(&q->root);
 		mem_free(&q);
 	}
-	while (all_came && !list_empty(&all->path_jobs)) {
+	return all_came;
+}
+
+void
+harvests_free_path_jobs(struct harvests *all)
+{
+	while (!list_empty(&all->path_jobs)) {
 		struct path_job *p = LIST_ITEM(all->path_jobs.next,
 		    struct path_job, node);
 		p->is_out = false;
 		path_job_free(&p);
 	}
-	return all_came;
 }

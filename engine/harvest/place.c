@@ -4,7 +4,6 @@
 #include "engine/archive/moved.h"
 #include "os/clock.h"
 #include "os/file.h"
-#include "os/tree.h"
 #include "wire/digest.h"
 
 #define READ_PIECE ((size_t)256 << 10)
@@ -164,8 +163,7 @@ compare(const struct shared_dir *hour, const struct store_harvest_warc *f,
 	int fd;
 
 	/* A name that leads elsewhere stands in the way, too. */
-	if (tree_kind(arena_printf(a, "%s/%s", hour->path, name).p, NULL) ==
-	    TREE_ABSENT)
+	if (!shared_dir_has(hour, name))
 		return ERR_ABSENT;
 	enum err e = shared_dir_read(hour, name, &fd, &inner);
 	if (e == OK)

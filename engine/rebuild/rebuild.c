@@ -10,7 +10,9 @@
  * replaced-N.  From then on until the new directory was opened once, a start
  * refuses (rebuild_unfinished()), and the next rebuild goes on with the moves.
  */
+#include "base/map.h"
 #include "engine/archive/archive_port.h"
+#include "engine/archive/moved.h"
 #include "engine/archive/sort.h"
 #include "engine/rebuild/parts.h"
 #include "engine/rebuild/replay.h"
@@ -41,6 +43,7 @@ struct rebuild {
 	struct archive_catalogue files;
 	struct source *sources;      /* as many as files */
 	size_t files_cap, sources_cap, gone_cap;
+	struct map listed;           /* by path: one may be named twice */
 	struct str build_dir;
 	int lock_fd;
 	struct loop *loop;
@@ -212,6 +215,7 @@ add_file(struct rebuild *b, struct archive_file f, struct source s)
 	    64, sizeof(*b->sources));
 	c->files[c->n] = f;
 	b->sources[c->n++] = s;
+	map_put(&b->listed, str_of(f.path), b);
 }
 
 /*
@@ -264,6 +268,9 @@ add_files(struct rebuild *b, const char *dir,
 	for (size_t i = 0; e == OK && i < c->n; i++) {
 		struct archive_file f = c->files[i];
 		const char *path = f.moved_from != NULL ? f.moved_from : f.path;
+		/* By its note, and in the directory where it is. */
+		if (map_get(&b->listed, str_of(f.path)) != NULL)
+			continue;
 		struct source s = { .warc_dir = str_of(dir), .name = f.name,
 		    .dir = archive_dir_name(str_of(path)), .open = f.open };
 		s.work_dir = s.dir;
@@ -431,6 +438,33 @@ adopt_file(struct rebuild *b, const struct archive_file *file, uint32_t crawl,
 	b->counts->finished += s->open;
 }
 
+/*
+ * A harvest's file that was found in its place counts as one of
+ * DATA/harvest/PREFIX, and has a note there, as if this DATA had brought it
+ * away: so DATA knows where it is, and no hour directory becomes an archive.
+ */
+static enum err
+note_place(struct rebuild *b, const struct archive_file *f, struct source *s,
+    struct why *w)
+{
+	struct str top = in_data(b, "harvest");
+	struct archive_name name;
+
+	if (f->moved_from != NULL || s->open || str_starts(s->dir, top) ||
+	    !archive_name_parse(s->name, &name))
+		return OK;
+	struct str dir = arena_printf(&b->arena, "%.*s/%.*s", STR_FMT(top),
+	    STR_FMT(name.prefix));
+	enum err e = file_make_dir(dir.p, w);
+	if (e == OK)
+		e = moved_write(arena_printf(&b->arena, "%.*s/%.*s",
+		    STR_FMT(dir), STR_FMT(s->name)).p, str_of(f->path),
+		    f->size, w);
+	if (e == OK)
+		s->warc_dir = s->dir = s->work_dir = dir;
+	return e;
+}
+
 static enum err
 tell_crawl(void *arg, const struct archive_crawl *c, struct why *w)
 {
@@ -442,6 +476,10 @@ tell_crawl(void *arg, const struct archive_crawl *c, struct why *w)
 	    kind == CRAWL_FRONTIER);
 	if (s->id != 0 || s->other)
 		return OK;
+	enum err e = c->harvest_id.n == 0 ? OK :
+	    note_place(b, c->file, s, w);
+	if (e != OK)
+		return e;
 	adopt_file(b, c->file, c->crawl, c->date);
 	if (c->harvest_id.n > 0 && b->options->harvest != NULL)
 		b->options->harvest(b->options->arg, c->harvest_id,
@@ -649,6 +687,7 @@ rebuild_run(const struct rebuild_options *o, struct rebuild_counts *counts,
 	pool_free(&b.pool);
 	loop_free(&b.loop);
 	file_close(&b.lock_fd);
+	map_free(&b.listed);
 	arena_free(&b.arena);
 	return e;
 }

@@ -434,6 +434,24 @@ def rebuilt():
              sorted(w["sha1"] for w in h["warcs"]),
              sorted(w["sha1"] for w in them.warcs(o).values()))
         tally["rebuilt"] += 1
+    # The data knows where they are: it needs no names any more.
+    there = captures("--data", PLACE + "/none", ROOT)
+    same("rebuild: check sees all captures", captures("--data", data), there)
+    code, out, err = ours("archive", "reindex", "--rebuild", "--data", data,
+                          seconds=120)
+    check("rebuild: once more, without names", code == 0 and
+          f"holds {there} captures" in (out + err).replace(",", ""),
+          (code, out, err))
+    same("rebuild: check sees them again", captures("--data", data), there)
+    same("rebuild: nothing was put beside the files",
+         glob.glob(ROOT + "/*/[0-9]*/*/*/*/.*"), [])
+
+
+def captures(*args):
+    """How many `archive check` sees, and nothing wrong with them."""
+    code, out, err = ours("archive", "check", "--json", *args)
+    check("archive check", code == 0, out[-400:] + err)
+    return json.loads(out.splitlines()[-1])["captures"]
 
 
 def changes_so_far():

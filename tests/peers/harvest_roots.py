@@ -5,7 +5,9 @@ usage: harvest_roots.sh [KIND...]
 A start message is accepted whatever its root is like.  The harvest goes on, its
 files wait in the data directory, and health says so; when the root is back they
 go to their places, are told of once, and state.json follows.  A root that hangs
-is a FUSE file system that answers nothing.  Only root may mount; others skip.
+is a FUSE file system that answers nothing.  The kind "data" is the data
+directory itself, which fills up in mid-harvest, and has room again.  Only root
+may mount; others skip.
 """
 import ctypes
 
@@ -42,10 +44,10 @@ def unmount(place):
 # ---- The five kinds: how it breaks, how it is mended ----------------------------
 
 class Full:
-    def __init__(self, place):
+    def __init__(self, place, mib=1):
         self.place = place
         os.makedirs(place)
-        mount(place, "tmpfs", "size=1m")
+        mount(place, "tmpfs", f"size={mib}m")
 
     def hurt(self):
         self.stuff = open(self.place + "/stuff", "wb", buffering=0)
@@ -210,20 +212,59 @@ def at_the_end(kind):
     came(kind, "ended", o)
 
 
+def data_is_full():
+    """Harvests wait, ask for nothing, and are none the worse for it."""
+    disk = Full(PLACE + "/full-data", 48)
+    door = Serve("two", [
+        *settings, "harvest.instance=two", "data.free_bytes_min=4MiB",
+        "ledger.segment_bytes=1MiB", "ledger.write_buffer=4MiB"],
+        data=disk.place + "/data")
+    try:
+        sim.faults({"match": {"path": "/api/v1/accounts/*/statuses"},
+                    "fault": {"status": 503}})
+        o = order("good")
+        check("data full: it runs", them.wait(lambda: them.words(o), 20))
+        disk.hurt()
+        sim.faults()
+        check("data full: the log names the place and the cause", wait_until(
+            lambda: re.search(re.escape(disk.place) +
+                              ".*(the disk is full|left at)",
+                              open(door.log).read()), 20), door.said())
+        asked = answers()
+        late = order("good")
+        check("data full: nothing is final",
+              not them.wait(lambda: set(them.words(o) + them.words(late)) &
+                            set(FINAL), 4), (them.words(o), them.words(late)))
+        check("data full: what is announced is there", all(
+            sha1_of(ROOTS["good"] + p.removeprefix("/good")) == w["sha1"]
+            for p, w in them.warcs(o).items()), them.warcs(o))
+        check("data full: at most the request in hand is made",
+              answers() <= asked + 1, (asked, answers()))
+        check("data full: the main loop answers", door.serves())
+        disk.mend()
+        for which, when in ((o, "was running"), (late, "came meanwhile")):
+            came("good", "data full, " + when, which)
+        same("data full: the daemon ends in order", door.stop(40), 0)
+    finally:
+        door.child.kill()
+        door.child.wait()
+        disk.end()
+
+
 rabbit = Rabbit()
 sim = Platforms("--items", "120")
 world = sim.world(HOST)
 TOKEN = world["tokens"]["user"]
 ADA = next(a for a in world["accounts"] if a["name"] == "ada")
 roots = {kind: KINDS[kind](ROOTS[kind]) for kind in ROOTS}
-door = Serve("one", [
+settings = [
     f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}",
-    "harvest.instance=one", "urlfrontier.listen=off",
-    "harvest.web_messages=off",
+    "urlfrontier.listen=off", "harvest.web_messages=off",
     "harvest.concurrency=mastodon_harvester=4",
     "harvest.roots=" + ",".join(f"/{k}={p}" for k, p in ROOTS.items()),
     f"fetch.resolve={HOST}:443:127.0.0.1:{sim.port}",
-    f"fetch.ca_file={sim.ca}"])
+    f"fetch.ca_file={sim.ca}"]
+door = Serve("one", [*settings, "harvest.instance=one"])
 them = Requester(rabbit)
 wait_until(lambda: "argiope_dead" in rabbit.ctl("-q", "list_queues", "name"),
            30)
@@ -236,6 +277,8 @@ try:
         if kind == "hangs":
             at_the_end(kind)
     same("the daemon ends in order", door.stop(40), 0)
+    if "data" in (sys.argv[1:] or ["data"]):
+        data_is_full()
 finally:
     door.child.kill()
     for root in roots.values():

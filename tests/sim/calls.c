@@ -438,8 +438,7 @@ close_engine(void)
 	while (!owner.closed && left-- > 0)
 		sim_step();
 	CHECK(owner.closed);
-	engine_free(&sim_world.engine);
-	loop_free(&sim_world.home);
+	sim_free();
 }
 
 static uint64_t

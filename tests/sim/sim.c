@@ -290,40 +290,6 @@ crawl(const struct web_plan *plan, const struct conf *c, unsigned crashes)
 
 /* --- the oracle --------------------------------------------------------- */
 
-struct expected {
-	unsigned items, exceptions, forbidden;
-	unsigned char *known;
-};
-
-static void
-expect(const struct web_plan *plan, struct expected *x)
-{
-	unsigned *queue = mem_array(plan->pages, sizeof(*queue));
-	unsigned n = 0, links[8];
-
-	x->known = mem_array(plan->pages, 1);
-	queue[n++] = 0;
-	x->known[0] = 1;
-	for (unsigned i = 0; i < n; i++) {
-		unsigned page = queue[i];
-		enum web_fate fate = web_fate(page);
-		if (fate == WEB_FORBIDDEN)
-			x->forbidden++;
-		else if (fate == WEB_DEAD || fate == WEB_LOOP)
-			x->exceptions++;
-		else
-			x->items++;
-		unsigned links_n = web_links(fate == WEB_MOVED ?
-		    web_target(page) : page, links);
-		for (unsigned k = 0; k < links_n; k++)
-			if (!x->known[links[k]]) {
-				x->known[links[k]] = 1;
-				queue[n++] = links[k];
-			}
-	}
-	mem_free(&queue);
-}
-
 #define SAME(what, got, want)                                               \
 	do {                                                                  \
 		if ((uint64_t)(got) != (uint64_t)(want)) {                    \
@@ -363,7 +329,7 @@ check_record(struct index *x, struct capture_reader *r,
 }
 
 static bool
-check_journal(const struct web_plan *plan, const struct expected *want)
+check_journal(const struct web_plan *plan, const struct web_expected *want)
 {
 	struct index *x = ledger_index(frontier_ledger(engine_frontier(
 	    sim_world.engine)));
@@ -398,10 +364,10 @@ check_journal(const struct web_plan *plan, const struct expected *want)
 static bool
 check_all(const struct web_plan *plan)
 {
-	struct expected want = { 0 };
+	struct web_expected want = { 0 };
 	const struct crawl_counts *n = &sim.view.counts;
 
-	expect(plan, &want);
+	web_expect(&want);
 	bool fine = check_journal(plan, &want);
 	mem_free(&want.known);
 	SAME("items", n->items, want.items);
@@ -444,8 +410,7 @@ run_seed(uint64_t seed, unsigned pages, struct conf *c, uint64_t *hash)
 	*hash = sim_world.trace;
 	if (!fine)
 		printf("sim: seed %llu failed\n", (unsigned long long)seed);
-	engine_free(&sim_world.engine);
-	loop_free(&sim_world.home);
+	sim_free();
 	return fine;
 }
 

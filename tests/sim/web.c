@@ -130,6 +130,35 @@ web_kill(void)
 	memset(web.asked, 0, sizeof(web.asked));
 }
 
+void
+web_expect(struct web_expected *x)
+{
+	unsigned *queue = mem_array(web.plan.pages, sizeof(*queue));
+	unsigned n = 0, links[8];
+
+	*x = (struct web_expected){ .known = mem_array(web.plan.pages, 1) };
+	queue[n++] = 0;
+	x->known[0] = 1;
+	for (unsigned i = 0; i < n; i++) {
+		unsigned page = queue[i];
+		enum web_fate fate = web_fate(page);
+		if (fate == WEB_FORBIDDEN)
+			x->forbidden++;
+		else if (fate == WEB_DEAD || fate == WEB_LOOP)
+			x->exceptions++;
+		else
+			x->items++;
+		unsigned links_n = web_links(fate == WEB_MOVED ?
+		    web_target(page) : page, links);
+		for (unsigned k = 0; k < links_n; k++)
+			if (!x->known[links[k]]) {
+				x->known[links[k]] = 1;
+				queue[n++] = links[k];
+			}
+	}
+	mem_free(&queue);
+}
+
 /* --- answers ------------------------------------------------------------ */
 
 static void

@@ -41,6 +41,12 @@ bool web_page_of(struct str url, unsigned *page);
 /* Requests made, and how many came before their host's delay was over. */
 uint64_t web_requests(void);
 uint64_t web_breaches(void);
+/* What a crawl that begins with page 0 must find. */
+struct web_expected {
+	unsigned items, exceptions, forbidden;
+	unsigned char *known;        /* of each page; to be freed */
+};
+void web_expect(struct web_expected *);
 void web_kill(void);                         /* all connections are gone */
 
 #endif

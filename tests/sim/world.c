@@ -97,14 +97,22 @@ sim_step(void)
 }
 
 void
+sim_free(void)
+{
+	engine_free(&sim_world.engine);
+	if (sim_world.freed != NULL)
+		sim_world.freed();
+	loop_free(&sim_world.home);
+}
+
+void
 sim_crash(bool power)
 {
 	if (power)
 		file_fake_power_cut();
 	else
 		file_fake_kill();
-	engine_free(&sim_world.engine);
-	loop_free(&sim_world.home);
+	sim_free();
 	file_faults_end();
 	file_fake_limit(UINT64_MAX);
 	sim_world.mono.ns += NS_PER_MS;

@@ -18,6 +18,7 @@ extern struct sim_world {
 	uint64_t trace;
 	struct loop *home;
 	struct engine *engine;
+	void (*freed)(void);         /* the engine was, the loop is not; NULL */
 } sim_world;
 
 /* A new world from the seed: its clock and disk are in use from now on. */
@@ -30,6 +31,8 @@ void sim_trace(const void *, size_t);
 void sim_must(enum err, const struct why *);
 /* One turn; when all is quiet, time goes on to the next timer. */
 void sim_step(void);
+/* The engine is freed, then what hangs on it, then the loop. */
+void sim_free(void);
 /* The engine is killed, or the power goes; the loop goes with it. */
 void sim_crash(bool power);
 /* The option's number. */
