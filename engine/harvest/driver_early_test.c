@@ -279,7 +279,7 @@ others_wait(void **state)
 		assert_null(driver->early.slot);
 		assert_int_equal(s->state, SLOT_OUT);
 		assert_int_equal(s->failures + s->refusals, 0);
-		buf_clear(&s->sent.content);
+		buf_free(&s->sent.content);
 	}
 	assert_int_equal(page(), 0);
 }
