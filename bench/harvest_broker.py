@@ -1,11 +1,12 @@
-"""harvest_broker.py start|outbox N -- what bench/harvest measures of the door of
-RabbitMQ, in the folder where it is started, with a broker of its own and the
-platforms' simulator.  Prints JSON.
+"""harvest_broker.py start|outbox|streams N -- what bench/harvest measures of the
+door of RabbitMQ, in the folder where it is started, with a broker of its own and
+the platforms' simulator.  Prints JSON.
 
 start   from a start message to the final status that answers it, N times, ms:
         an account whose posts are one page
 outbox  N messages that wait in the outbox, confirmed each second; and of pika,
         which waits for each confirm
+streams how much memory N streams take, all open, with posts on each of them
 """
 import glob
 import json
@@ -26,6 +27,8 @@ from simulated import Platforms
 
 HOST = "public.api.bsky.app"
 ACCOUNT = "cleo.example"
+JETSTREAM = "jetstream2.us-east.bsky.network"
+STREAMS_S, STREAM_POSTS = 40, 20     # so long, so many posts a second
 STATUS = "harvest.status.bluesky.bluesky_author_feed"
 BODY = json.dumps({
     "id": "0" * 32, "status": "running", "date_started":
@@ -89,12 +92,12 @@ class Sfm:
                 return time.monotonic()
 
 
-def order():
+def order(kind="bluesky_author_feed", seeds=({"id": "s", "token": ACCOUNT},)):
     harvest = uuid.uuid4().hex
     return harvest, json.dumps({
-        "id": harvest, "type": "bluesky_author_feed",
+        "id": harvest, "type": kind,
         "path": f"/sfm-data/{harvest}", "credentials": {}, "options": {},
-        "seeds": [{"id": "s", "token": ACCOUNT}],
+        "seeds": seeds,
         "collection_set": {"id": "c" * 32}, "collection": {"id": "d" * 32}})
 
 
@@ -146,6 +149,28 @@ def outbox(door, sfm, n):
             "pika": n / (time.monotonic() - before)}
 
 
+def streams(door, sfm, n):
+    """All there is of the process before, and the most of it afterwards."""
+    one(sfm)
+    before = door.memory_kib()
+    for _ in range(n):
+        sfm.publish("harvest.start.bluesky.bluesky_jetstream",
+                    order("bluesky_jetstream", ())[1])
+    running = 0
+    for method, _, body in sfm.channel.consume(
+            "sfm_ui", auto_ack=True, inactivity_timeout=60):
+        if method is None:
+            raise SystemExit(f"{running} of {n} streams run")
+        running += json.loads(body).get("status") == "running"
+        if running == n:
+            break
+    for _ in range(STREAMS_S):
+        sim.own("change", {"host": JETSTREAM, "add": {
+            "account": "ada.example", "n": STREAM_POSTS}})
+        time.sleep(1)
+    return {"mb": (door.memory_kib("VmHWM") - before) / 1024}
+
+
 sim = Platforms("--items", "20", seed=1)
 rabbit = Rabbit()
 os.makedirs("root")
@@ -154,8 +179,11 @@ door = Serve("door", [
     "urlfrontier.listen=off",
     f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}",
     f"harvest.roots=/sfm-data={os.path.abspath('root')}",
-    f"fetch.resolve={HOST}:443:127.0.0.1:{sim.port}",
+    f"fetch.resolve={HOST}:443:127.0.0.1:{sim.port},"
+    f"{JETSTREAM}:443:127.0.0.1:{sim.port}",
     f"fetch.ca_file={sim.ca}"])
 sfm = Sfm(rabbit.port)
 sfm.wait_for("bluesky_harvester")
-print(json.dumps({"start": start, "outbox": outbox}[what](door, sfm, number)))
+sfm.wait_for("bluesky_stream_harvester")
+print(json.dumps({"start": start, "outbox": outbox, "streams": streams}[what](
+    door, sfm, number)))

@@ -1,5 +1,5 @@
 """What bench/harvest runs of harvests themselves: the platforms' simulator, our
-program, and the peers that ask the same of it.
+program, and the peers that ask the same of it; web harvests beside crawls.
 """
 import json
 import os
@@ -17,6 +17,9 @@ FEEDS = "public.api.bsky.app"
 RABBITMQ = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 JETSTREAM = "jetstream2.us-east.bsky.network"
 ACCOUNT = "ada.example"
+MASTODON = "mastodon.example"
+# Of Mastodon's budget, by its documentation and in the simulator.
+BUDGET_CALLS, BUDGET_S = 300, 300
 QUIET_S = 1.0
 
 
@@ -50,6 +53,9 @@ class Simulator:
         led = ",".join(f"{h}:443:127.0.0.1:{self.port}" for h in hosts)
         return ["--set", "fetch.resolve=" + led, "--set",
                 "fetch.ca_file=" + self.ca]
+
+    def cpu(self):
+        return cpu_of(self.child.pid)
 
     def end(self):
         bench.end(self.child)
@@ -133,3 +139,91 @@ def our_stream(sim, out, cursor):
     bench.end(child)
     cpu = used.ru_utime + used.ru_stime
     return json.loads(told or "{}").get("items", 0), since - began, cpu
+
+
+# ---- At the rate limit ----------------------------------------------------------
+
+def quiet_after(child, seconds):
+    """Its processor time when it has had none for so long."""
+    last, since = cpu_of(child.pid), time.monotonic()
+    while time.monotonic() < since + seconds:
+        time.sleep(0.1)
+        cpu = cpu_of(child.pid)
+        if cpu > last + 0.011:
+            last, since = cpu, time.monotonic()
+        if child.poll() is not None:
+            raise OSError("the harvest has ended before its limit")
+    return last
+
+
+def our_limited(sim, out, seconds):
+    """The part of a core that a harvest takes which has more to ask for than its
+    budget allows: its calls of one period, and the wait for the next, of which
+    so many seconds are looked at.
+    """
+    left = BUDGET_S - time.time() % BUDGET_S
+    if left < seconds + 20:
+        time.sleep(left + 1)
+    credential = out + "/mastodon.json"
+    with open(credential, "w") as f:
+        json.dump({"instance": f"https://{MASTODON}"}, f)
+    os.chmod(credential, 0o600)
+    child = bench.start(
+        [bench.program(), "harvest", "run", "mastodon_account", "--seed", "ada",
+         "--credentials-file", credential, "--into", out + "/posts", "--data",
+         out + "/data", "--quiet", *sim.settings(MASTODON)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        calls = quiet_after(child, 3)
+        time.sleep(seconds)
+        waiting = cpu_of(child.pid) - calls
+        if calls < 0.05:
+            raise OSError("the harvest has made no calls")
+    finally:
+        child.send_signal(signal.SIGINT)
+        bench.end(child, 20)
+    return calls / BUDGET_S + waiting / seconds
+
+
+# ---- Web ------------------------------------------------------------------------
+
+def no_delay(data):
+    """The policy `default` of a data directory: hosts are asked at once."""
+    subprocess.run([bench.program(), "policy", "put", "default", "-", "--data",
+                    data], input=b'{"rate_limit":0}', check=True)
+
+
+def fetched(command, out, *words):
+    """Fetch what was listed into a new folder; seconds, and processor seconds."""
+    log = os.path.join(bench.work_folder(), "harvest", "web.out")
+    no_delay(out + "/data")
+    m = bench.measure([bench.program(), *command, "--data", out + "/data",
+                       "--json", *words], seconds=600, out=log,
+                      log=log + ".log")
+    with open(log) as f:
+        told = (f.read().splitlines() or ["{}"])[-1]
+    if m["code"] != 0:
+        raise OSError(f"{command[0]}: code {m['code']}: {told}")
+    return json.loads(told), m["wall"], m["cpu"]
+
+
+def our_web(urls, out):
+    """A web harvest of these URLs: how many it has, seconds, processor seconds."""
+    message = out + "/message.json"
+    with open(message, "w") as f:
+        json.dump({"id": "web", "type": "web", "path": "/", "seeds": [
+            {"token": u} for u in urls]}, f)
+    told, *cost = fetched(["harvest", "run", "--message", message], out,
+                          "--into", out + "/pages",
+                          "--set", "fetch.allow_private=on")
+    return told["items"], *cost
+
+
+def our_crawl(urls, out):
+    """The same as a crawl without links."""
+    with open(out + "/seeds", "w") as f:
+        f.writelines(u + "\n" for u in urls)
+    told, *cost = fetched(["crawl", "--seeds", out + "/seeds", "--depth", "0",
+                           "--warc-dir", out + "/warc", "--allow-private"],
+                          out)
+    return told["counts"]["items"], *cost

@@ -20,6 +20,13 @@
 /* A sample of this many bytes, spread over a member, tells text from binary. */
 #define TEXT_LOOKS 64
 #define TEXT_STRANGE_MAX 3
+/*
+ * Bodies that are gzip already are stored from this size on: deflate takes 5 us
+ * for each KB of them, and makes them no smaller.
+ */
+#define STORED_FROM 4096
+#define STORED_MAX 65535u            /* RFC 1951 section 3.2.4: a block */
+#define CHUNK_LINE_MAX 20u           /* of a body that comes in chunks */
 /* libdeflate wants the input in one piece; beyond this ISA-L streams it. */
 #define LIBDEFLATE_MAX ((size_t)16 << 20)
 
@@ -290,6 +297,88 @@ put_stream(struct gzip_writer *g, const struct str *parts, size_t parts_n,
 	CHECK(z->internal_state.state == ZSTATE_END);
 }
 
+/* It begins as gzip, behind the size of a first chunk perhaps. */
+static bool
+is_packed(struct str s)
+{
+	struct str line = str_cut(s, 0, CHUNK_LINE_MAX);
+	size_t n = str_find(line, STR("\r\n"));
+
+	return s.n >= STORED_FROM && (gzip_starts(s) || (n < line.n &&
+	    gzip_starts(str_from(s, n + 2))));
+}
+
+static size_t
+first_packed(const struct str *parts, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && !is_packed(parts[i]))
+		i++;
+	return i;
+}
+
+/* Deflate data that ends at a byte, and more follows. */
+static void
+put_beginning(struct gzip_writer *g, struct str in, struct buf *out)
+{
+	struct isal_zstream *z = &g->stream;
+	size_t room = in.n + in.n / 8 + 1024;
+
+	if (in.n == 0)
+		return;
+	buf_reserve(out, room);
+	struct isal_hufftables *table = table_for(g, in);
+	stream_start(g, g->level == 0 || table != NULL ? 0 : 1, table);
+	z->gzip_flag = IGZIP_DEFLATE;
+	z->flush = SYNC_FLUSH;
+	z->next_in = (uint8_t *)(uintptr_t)in.p;
+	z->avail_in = (uint32_t)in.n;
+	z->next_out = (uint8_t *)out->p + out->n;
+	z->avail_out = (uint32_t)room;
+	CHECK(isal_deflate(z) == COMP_OK && z->avail_in == 0 &&
+	    z->avail_out > 0);
+	out->n += room - z->avail_out;
+}
+
+/* One block of RFC 1951 section 3.2.4, at the beginning of a byte. */
+static void
+put_block(struct str s, bool is_last, struct buf *out)
+{
+	uint8_t head[5] = { is_last, (uint8_t)s.n, (uint8_t)(s.n >> 8),
+		(uint8_t)~s.n, (uint8_t)(~s.n >> 8) };
+
+	buf_put(out, head, sizeof(head));
+	buf_put_str(out, s);
+}
+
+/* The parts before `packed` are compressed, the others stored. */
+static void
+put_stored(struct gzip_writer *g, const struct str *parts, size_t parts_n,
+    size_t packed, struct buf *out)
+{
+	uint8_t trailer[GZIP_TRAILER_BYTES];
+	uint32_t crc = 0, ulen = 0;
+
+	put_beginning(g, one_piece(g, parts, packed), out);
+	for (size_t i = 0; i < parts_n; i++) {
+		/* NULL would begin the sum anew. */
+		if (parts[i].n > 0)
+			crc = libdeflate_crc32(crc, parts[i].p, parts[i].n);
+		ulen += (uint32_t)parts[i].n;
+	}
+	for (size_t i = packed; i < parts_n; i++)
+		for (struct str rest = parts[i]; rest.n > 0;) {
+			struct str s = str_cut(rest, 0, STORED_MAX);
+			put_block(s, false, out);
+			rest = str_from(rest, s.n);
+		}
+	put_block(STR_NONE, true, out);
+	le32_put(trailer, crc);
+	le32_put(trailer + 4, ulen);
+	buf_put(out, trailer, sizeof(trailer));
+}
+
 static enum err
 measure(const struct str *parts, size_t n, uint64_t *total, struct why *w)
 {
@@ -315,7 +404,14 @@ gzip_put(struct gzip_writer *g, const struct str *parts, size_t parts_n,
 	if (err != OK)
 		return err;
 	buf_put(out, head_template, GZIP_HEAD_BYTES);
-	if (g->level >= 2 && ulen <= LIBDEFLATE_MAX)
+	size_t packed = g->level >= 2 ? parts_n : first_packed(parts,
+	    parts_n);
+	size_t before = 0;
+	for (size_t i = 0; i < packed; i++)
+		before += parts[i].n;
+	if (packed < parts_n && before <= GZIP_ONE_CALL_MAX)
+		put_stored(g, parts, parts_n, packed, out);
+	else if (g->level >= 2 && ulen <= LIBDEFLATE_MAX)
 		put_libdeflate(g, one_piece(g, parts, parts_n), out);
 	else if (ulen <= GZIP_ONE_CALL_MAX)
 		put_small(g, one_piece(g, parts, parts_n), out);

@@ -33,7 +33,10 @@
 
 struct gzip_writer;
 
-/* Level 0 and 1 are ISA-L's igzip, 2 to 12 libdeflate. */
+/*
+ * Level 0 and 1 are ISA-L's igzip, 2 to 12 libdeflate.  The former two store a
+ * part that is gzip already, and what follows it, as it is.
+ */
 struct gzip_writer *gzip_writer_new(int level);
 void gzip_writer_free(struct gzip_writer **);
 

@@ -126,6 +126,52 @@ test_incompressible(void **state)
 	buf_free(&out);
 }
 
+/* A body that is gzip already is stored, and what stands around it is not. */
+static void
+test_packed_bodies(void **state)
+{
+	static const size_t sizes[] = { 4095, 4096, 65535, 65536, 200000,
+		GZIP_ONE_CALL_MAX + 1 };
+	static const char *const begins[] = { "\x1f\x8b\x08",
+		"c00\r\n\x1f\x8b\x08" };
+	struct buf body = BUF_INIT, out = BUF_INIT, whole = BUF_INIT;
+	struct buf head = BUF_INIT;
+	struct gzip_writer *g = gzip_writer_new(1);
+
+	(void)state;
+	fill(&head, 900);
+	for (size_t i = 0; i < ARRAY_LEN(sizes) * ARRAY_LEN(begins); i++) {
+		struct gzip_lengths l;
+		size_t n = sizes[i / 2];
+		bool stored = n >= 4096;
+		buf_clear(&body);
+		buf_clear(&out);
+		buf_clear(&whole);
+		buf_put_text(&body, begins[i % 2]);
+		/* It would shrink: that shows what was done with it. */
+		fill(&body, n);
+		struct str parts[] = { buf_str(&head), buf_str(&body),
+			STR_NONE, STR("\r\n\r\n") };
+		for (size_t k = 0; k < ARRAY_LEN(parts); k++)
+			buf_put_str(&whole, parts[k]);
+		assert_int_equal(gzip_put(g, parts, ARRAY_LEN(parts), &out,
+		    &l, NULL), OK);
+		check_member(buf_str(&out), buf_str(&whole), l);
+		assert_int_equal(l.clen > n, stored);
+		assert_true(l.clen < n + 800 + n / 6000);
+		/* Alone, too. */
+		buf_clear(&out);
+		assert_int_equal(gzip_put(g, parts + 1, 1, &out, &l, NULL),
+		    OK);
+		check_member(buf_str(&out), buf_str(&body), l);
+	}
+	gzip_writer_free(&g);
+	buf_free(&head);
+	buf_free(&body);
+	buf_free(&whole);
+	buf_free(&out);
+}
+
 /*
  * Texts are compressed by what was learned of earlier ones, at little loss;
  * what is none keeps out, and what only looks like one comes out whole.
@@ -266,6 +312,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_incompressible),
+		cmocka_unit_test(test_packed_bodies),
 		cmocka_unit_test(test_learned),
 		cmocka_unit_test(test_big),
 		cmocka_unit_test(test_limit),

@@ -266,6 +266,9 @@ settle_call(struct crawl *c, struct submission *s)
 	s->result = archive(c, s, &s->place);
 	journal(c, s, &s->place);
 	count_item(c, s);
+	/* Its next call waits for this one. */
+	if (c->view.kind == CRAWL_HARVEST)
+		ledger_hurry(c->frontier->ledger);
 }
 
 void

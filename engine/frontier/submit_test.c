@@ -438,6 +438,34 @@ test_calls_and_their_checkpoints(void **state)
 	assert_true(steps > CALLS);
 }
 
+/* Where groups gather for a while, a harvest does not wait for that. */
+static void
+test_a_call_of_a_harvest_is_in_a_hurry(void **state)
+{
+	static const enum crawl_kind kinds[] = { CRAWL_TASKS, CRAWL_HARVEST };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct call_page p;
+		unsigned durable = 0;
+		struct rig r;
+		rig_init(&r);
+		r.kind = kinds[i];
+		r.options.ledger.group_promises_few = 0;
+		r.options.ledger.group_ms_max = 10;
+		rig_open(&r);
+		rig_begin(&r, NULL);
+		rig_pass(&r, 10);
+		submit_call(&r, &p, 1, &durable);
+		rig_run(&r);
+		assert_int_equal(durable, kinds[i] == CRAWL_HARVEST);
+		rig_pass(&r, 10);
+		assert_int_equal(durable, 1);
+		call_end(&p);
+		end(&r);
+	}
+}
+
 /* Neither number nor checkpoint: it would tell of an answer that is lost. */
 static void
 test_call_after_the_end(void **state)
@@ -475,6 +503,7 @@ main(void)
 		cmocka_unit_test(test_puts_after_the_end),
 		cmocka_unit_test(test_calls_are_numbered),
 		cmocka_unit_test(test_calls_and_their_checkpoints),
+		cmocka_unit_test(test_a_call_of_a_harvest_is_in_a_hurry),
 		cmocka_unit_test(test_call_after_the_end),
 	};
 

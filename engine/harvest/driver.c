@@ -196,14 +196,16 @@ take_end(struct slot *s)
 	}
 }
 
-static void
-learn(struct slot *s)
+void
+driver_learn(struct slot *s)
 {
 	struct driver *d = s->driver;
 	FREED(buf_free) struct buf key = BUF_INIT;
 
-	if (s->asks_token || s->call.as_crawl || s->call.rates != NULL)
+	if (s->is_learned || s->asks_token || s->call.as_crawl ||
+	    s->call.rates != NULL)
 		return;
+	s->is_learned = true;
 	budget_key(d->connector->platform, s->call.budget,
 	    buf_str(&d->fingerprint), &key);
 	budget_learn(d->options.budgets, buf_str(&key), s->sent.end ==
@@ -216,14 +218,15 @@ driver_call_done(struct call *c)
 	struct slot *s = CONTAINER(c, struct slot, sent);
 	struct driver *d = s->driver;
 
-	learn(s);
+	driver_learn(s);
 	if (s->asks_token)
 		d->token_is_asked = false;
-	if (!driver_take_stream(s))
+	if (!driver_end_early(s) && !driver_take_stream(s))
 		take_end(s);
 	call_free_answer(c);
 	if (d->options.moved != NULL)
 		d->options.moved(d->options.arg);
+	driver_look_early(d);
 	driver_pump(d);
 }
 
@@ -354,6 +357,7 @@ driver_close(struct driver **dp)
 		driver_free_frames(&d->slots[i]);
 	}
 	mem_free(&d->left);
+	driver_free_early(d);
 	if (d->token.n > 0)
 		explicit_bzero(d->token.p, d->token.n);
 	buf_free(&d->token);

@@ -134,7 +134,8 @@ void
 driver_give(struct slot *s, const struct connector_answer *a)
 {
 	struct driver *d = s->driver;
-	struct connector_findings f = driver_findings(d);
+	struct connector_findings f = d->early.slot == s ?
+	    driver_early_findings(d) : driver_findings(d);
 
 	d->again = false;
 	d->answered = a->when;

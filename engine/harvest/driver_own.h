@@ -29,6 +29,8 @@ struct slot {
 	unsigned failures, refusals; /* in a row: 5xx and lost, 429 */
 	bool renewed;                /* its token was refused and let go */
 	bool asks_token;             /* what is out is the token's request */
+	bool is_whole;               /* what is out has its answer */
+	bool is_learned;             /* the budget knows it */
 	struct timer timer;
 	struct call sent;
 	bool stopped;                /* call_stop() was called */
@@ -41,6 +43,18 @@ struct slot {
 	/* For driver_sign(), on the host's loop: `consumer` is the secret of
 	 * the other kinds, too. */
 	struct oauth1_keys keys;
+};
+
+/* An answer that the connector has before it is durable; driver_early.c. */
+struct driver_early {
+	struct slot *slot;           /* NULL: there is none */
+	struct arena arena;          /* of the findings */
+	struct driver_finding *first, **last;
+	struct buf saved;            /* the connector before it */
+	struct connector_run *former;        /* of an answer that was lost */
+	struct wall when;
+	enum slot_state then;        /* what the slot is, when it is durable */
+	unsigned again_s;
 };
 
 struct driver {
@@ -84,6 +98,7 @@ struct driver {
 	bool again;
 	unsigned again_s;
 	struct wall answered;        /* when it came */
+	struct driver_early early;
 
 	struct driver_look look;
 };
@@ -113,6 +128,15 @@ struct connector_findings driver_findings(struct driver *);
 void driver_look_for_secrets(struct driver *, struct str);
 /* The run ends without success. */
 void driver_fail(struct driver *, const char *code, struct str text);
+
+/* driver_early.c: the slot's answer is whole. */
+void driver_call_answered(struct call *);
+/* Give the connector the answer that is whole, if it may have it. */
+void driver_look_early(struct driver *);
+/* The slot's call has ended.  False: the connector has not had its answer. */
+bool driver_end_early(struct slot *);
+struct connector_findings driver_early_findings(struct driver *);
+void driver_free_early(struct driver *);
 
 /* driver_stream.c. */
 bool driver_is_stream(const struct connector_call *);
@@ -167,6 +191,8 @@ void driver_wait_until(struct slot *, struct mono at, const char *what);
 void driver_wait_ms(struct slot *, int64_t ms, const char *what);
 /* The slot's call has ended. */
 void driver_call_done(struct call *);
+/* The budget learns of its answer, once. */
+void driver_learn(struct slot *);
 /* The slot's call is to end. */
 void driver_stop_call(struct slot *);
 /* Ask the connector for calls. */

@@ -33,6 +33,7 @@ ask_token(struct slot *s)
 		return;
 	d->token_is_asked = s->asks_token = true;
 	driver_find_secrets(s);
+	s->is_whole = s->is_learned = false;
 	s->sent = (struct call){ .crawl = d->crawl, .home = d->options.home,
 	    .method = STR("POST"), .url = str_of(s->call.token_url),
 	    .body = STR("grant_type=client_credentials"), .headers = headers,
@@ -116,8 +117,11 @@ send_call(struct slot *s)
 	    .redactor = d->options.redact ? d->redactor : NULL,
 	    .sign = driver_sign, .done = driver_call_done };
 	s->began.us = 0;
+	s->is_whole = s->is_learned = false;
 	if (driver_is_stream(c))
 		driver_follow(s);
+	else
+		s->sent.answered = driver_call_answered;
 	s->stopped = false;
 	s->state = SLOT_OUT;
 	engine_call(d->options.engine, &s->sent);

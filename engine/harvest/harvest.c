@@ -101,6 +101,15 @@ harvest_tell_ended(struct harvest *h)
 	h->all->options.ended(h->all->options.arg, &v);
 }
 
+void
+harvest_is_over(struct harvest *h)
+{
+	h->over = true;
+	harvest_tell_ended(h);
+	h->told = true;
+	harvest_look_at_aim(h);
+}
+
 static void set_last_state(struct harvest *);
 
 static void
@@ -115,9 +124,7 @@ last_state_set(struct store_job *j)
 	struct harvest *h = CONTAINER(j, struct harvest, store);
 
 	if (h->why.err == OK) {
-		harvest_tell_ended(h);
-		h->told = true;
-		harvest_look_at_aim(h);
+		harvest_is_over(h);
 		return;
 	}
 	log_error("harvest.store", "harvest=%s why=%s", log_quoted(h->id),
@@ -143,14 +150,20 @@ set_last_state(struct harvest *h)
 	harvest_store(h, &h->store, write_last_state, last_state_set);
 }
 
+enum store_harvest_state
+harvest_last_state(const struct harvest *h)
+{
+	return h->end == STORE_HARVEST_SUCCESS ? STORE_HARVEST_SUCCEEDED :
+	    STORE_HARVEST_FAILED;
+}
+
 void
 harvest_delivered(struct harvest *h)
 {
 	if (h->over || h->settling.under_way)
 		return;
 	if (h->end != STORE_HARVEST_GOES_ON && h->delivery.merged)
-		h->shown = h->end == STORE_HARVEST_SUCCESS ?
-		    STORE_HARVEST_SUCCEEDED : STORE_HARVEST_FAILED;
+		h->shown = harvest_last_state(h);
 	else if (h->aim == AIM_PAUSE)
 		h->shown = STORE_HARVEST_PAUSED;
 	else

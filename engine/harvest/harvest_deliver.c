@@ -204,6 +204,7 @@ merging_noted(struct store_job *j)
 {
 	struct delivery *d = CONTAINER(j, struct delivery, store);
 	struct harvest *h = CONTAINER(d, struct harvest, delivery);
+	struct harvests *all = h->all;
 	const struct why w = d->why;
 
 	if (!succeeded(h, &w))
@@ -211,10 +212,18 @@ merging_noted(struct store_job *j)
 	d->merged = d->merging_number == d->ready_number;
 	if (d->merged)
 		harvest_tell_changed(h);
-	go_on_with(h);
-	harvests_look_for_room(h->all);
+	if (!d->ends) {
+		go_on_with(h);
+	} else {
+		d->under_way = false;
+		h->shown = harvest_last_state(h);
+		harvest_is_over(h);
+	}
+	harvests_look_for_room(all);
 }
 
+/* A run that is over has nothing else to wait for: its last state is of the
+ * same commit. */
 static void
 note_merging(struct store_job *j, struct store *st)
 {
@@ -222,7 +231,13 @@ note_merging(struct store_job *j, struct store *st)
 	struct harvest *h = CONTAINER(d, struct harvest, delivery);
 
 	d->why = WHY_INIT;
-	(void)!store_harvest_merged(st, h->id, &d->why);
+	if (store_begin(st, &d->why) != OK)
+		return;
+	enum err e = store_harvest_merged(st, h->id, &d->why);
+	if (e == OK && d->ends)
+		e = store_harvest_set_state(st, h->id, harvest_last_state(h),
+		    clock_wall(), &d->why);
+	(void)!store_end(st, e, &d->why);
 }
 
 /* Where more has settled, or is about to, the store must not know the newer
@@ -237,10 +252,12 @@ state_merged(struct path_job *p)
 	drop_job(h);
 	if (!succeeded(h, &w))
 		return;
-	if (h->settling.under_way || d->merging_number != d->ready_number)
+	if (h->settling.under_way || d->merging_number != d->ready_number) {
 		go_on_with(h);
-	else
-		harvest_store(h, &d->store, note_merging, merging_noted);
+		return;
+	}
+	d->ends = h->end != STORE_HARVEST_GOES_ON;
+	harvest_store(h, &d->store, note_merging, merging_noted);
 }
 
 static void

@@ -82,6 +82,7 @@ struct delivery {
 	unsigned ready_number;       /* grows with each */
 	unsigned merging_number;     /* of the one in hand */
 	bool merged;                 /* there is none that has not */
+	bool ends;                   /* the harvest does, with the merging */
 	bool failing;                /* the last try was in vain */
 };
 
@@ -242,6 +243,10 @@ void harvest_run(struct harvest *);
 void harvest_settled(struct harvest *);
 /* All files are in their places, and so is the state. */
 void harvest_delivered(struct harvest *);
+/* Of a run that is over. */
+enum store_harvest_state harvest_last_state(const struct harvest *);
+/* The store knows its last state, or that it is paused. */
+void harvest_is_over(struct harvest *);
 /*
  * harvest_path.c.  Of a new job `file` or `state` may be filled in; start it
  * once.  done() is called with the harvest, unless path_job_leave() was; it or
