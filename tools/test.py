@@ -17,7 +17,6 @@ import os
 import random
 import re
 import select
-import shlex
 import shutil
 import signal
 import subprocess
@@ -397,25 +396,6 @@ def build_tests(run, job):
         if build(run, job, "build-test", RELEASED) else []
 
 
-def build_asan(run, job):
-    fine = build(run, job, "build-asan", SANITIZED + [
-        "-Db_sanitize=address,undefined"])
-    jobs = []
-    if fine:
-        jobs = [j for j in unit_jobs(run, "asan", "build-asan", 10,
-                                     same_addresses(), ASAN)
-                if run.options.names or
-                not any(fnmatch.fnmatchcase(j.name, n) for n in NOT_ASAN)]
-        jobs += watched_jobs(run, "asan", "build-asan", ASAN)
-    program = program_of(run.folder("build-test"))
-    if run.has("peers") and program:
-        env = {"ARGIOPE_ASAN": program_of(run.folder("build-asan"))}
-        jobs += script_jobs(run, "peers", program, (), env if fine else {},
-                            [s for s in scripts_of("peers")
-                             if name_of(s) in WATCHERS])
-    return jobs
-
-
 def build_tsan(run, job):
     """Only the programs of suite "threads", and argiope itself."""
     options = SANITIZED + ["-Db_sanitize=thread"]
@@ -435,39 +415,34 @@ def build_tsan(run, job):
 
 
 def build_clang(run, job):
-    """For its warnings alone, so that no object is made and nothing linked."""
-    path = run.folder("build-clang")
-    began = time.monotonic()
-    if not configure(run, job, "build-clang", ["-Dwerror=true"], "clang"):
-        return
-    made = []
-    for rule in "CUSTOM_COMMAND", "CUSTOM_COMMAND_DEP":
-        _, text, _ = output_of(
-            ["ninja", "-C", path, "-t", "targets", "rule", rule], 60)
-        made += re.findall(r"^\S+\.(?:c|h|inc)$", text, re.M)
-    code, said, _ = output_of(["nice", "ninja", "-C", path, *made], run.left())
-    with open(os.path.join(path, "compile_commands.json")) as f:
-        commands = json.load(f)
-    with concurrent.futures.ThreadPoolExecutor(CPUS) as pool:
-        checked = list(pool.map(warnings_of, commands))
-    if code == 0 and not commands:
-        code, said = 1, "there is nothing to compile"
-    used.cpu += sum(cpu for _, _, cpu in checked)
-    wrong = [text for status, text, _ in checked if status != 0]
-    run.finish(job, code == 0 and not wrong, [], time.monotonic() - began,
-               "".join(wrong) or failures_of(said))
-
-
-def warnings_of(command):
-    """(exit code, what the compiler says, CPU seconds) of one file."""
-    used.cpu = 0.0
-    words = shlex.split(command["command"])
-    for name, n in ("-MD", 1), ("-MQ", 2), ("-MF", 2), ("-o", 2), ("-c", 1):
-        at = words.index(name)
-        del words[at:at + n]
-    code, text, _ = output_of(["nice", *words, "-fsyntax-only"], 300,
-                              cwd=command["directory"])
-    return code, text, used.cpu
+    """
+    All of it by the second compiler, for its warnings, its sanitizers and
+    libFuzzer at once; for stage fuzz alone, its targets.
+    """
+    options = SANITIZED + ["-Dfuzz=true", "-Dwerror=true", "-Db_lundef=false",
+                           "-Dbench=false"]
+    fine = configure(run, job, "build-asan", options, "clang")
+    targets = [t for t in targets_of(run.folder("build-asan"))
+               if t.endswith("_fuzz") and
+               run.wants("fuzz", t[:-len("_fuzz")])] if fine else []
+    fine = fine and build(run, job, "build-asan", options,
+                          () if run.has("asan") else targets, "clang")
+    jobs = []
+    if fine and run.has("asan"):
+        jobs = [j for j in unit_jobs(run, "asan", "build-asan", 10,
+                                     same_addresses(), ASAN)
+                if run.options.names or
+                not any(fnmatch.fnmatchcase(j.name, n) for n in NOT_ASAN)]
+        jobs += watched_jobs(run, "asan", "build-asan", ASAN)
+    if fine and run.has("fuzz"):
+        jobs += fuzz_jobs(run, [t[:-len("_fuzz")] for t in targets])
+    program = program_of(run.folder("build-test"))
+    if run.has("asan") and run.has("peers") and program:
+        env = {"ARGIOPE_ASAN": program_of(run.folder("build-asan"))}
+        jobs += script_jobs(run, "peers", program, (), env if fine else {},
+                            [s for s in scripts_of("peers")
+                             if name_of(s) in WATCHERS])
+    return jobs
 
 
 def tidy(run, job):
@@ -498,7 +473,7 @@ def unpacked_seeds(run):
     suites = os.environ.get("ARGIOPE_SUITES",
                             os.path.join(ROOT, "..", "shared", "suites"))
     archive = os.path.join(suites, "fuzz-seeds.tar.xz")
-    place = os.path.join(run.folder("build-fuzz"), "seeds")
+    place = os.path.join(run.folder("build-asan"), "seeds")
     if not os.path.exists(archive):
         return None
     if not os.path.isdir(place):
@@ -513,7 +488,7 @@ def unpacked_seeds(run):
 
 
 def fuzz(run, job, seconds):
-    path, name = run.folder("build-fuzz"), job.name
+    path, name = run.folder("build-asan"), job.name
     corpus = os.path.join(path, "corpus", name)
     crashes = os.path.join(path, "found", name)
     os.makedirs(corpus, exist_ok=True)
@@ -534,19 +509,9 @@ def fuzz(run, job, seconds):
                f", {runs} runs, {cover[-1]} edges")
 
 
-def build_fuzz(run, job):
-    path = run.folder("build-fuzz")
-    options = SANITIZED + ["-Dfuzz=true", "-Db_lundef=false"]
-    if not configure(run, job, "build-fuzz", options, "clang"):
-        return []
-    names = [t[:-len("_fuzz")] for t in targets_of(path)
-             if t.endswith("_fuzz")]
-    names = [n for n in names if run.wants("fuzz", n)]
-    if not names or not build(run, job, "build-fuzz", options,
-                 [n + "_fuzz" for n in names], "clang"):
-        return []
+def fuzz_jobs(run, names):
     seconds = run.options.fuzz_seconds or max(3, min(
-        20, FUZZ_WALL_SECONDS * CPUS // len(names)))
+        20, FUZZ_WALL_SECONDS * CPUS // max(1, len(names))))
     unpacked_seeds(run)
     return [Job("fuzz", name, "program",
                 functools.partial(fuzz, seconds=seconds))
@@ -612,9 +577,8 @@ STAGES = {
     "tidy": "style, arrows between layers, dead files",
     "unit": "unit tests, gcc, as released, -Werror",
     "scenes": "stories told to the real program",
-    "asan": "unit tests and crawls under ASan and UBSan",
+    "asan": "unit tests and crawls, clang, -Werror, ASan and UBSan",
     "tsan": "tests of suite threads and crawls under TSan",
-    "clang": "warnings of clang, -Werror",
     "fuzz": "libFuzzer, a short while for each target",
     "peers": "against other people's clients and servers",
 }
@@ -626,8 +590,7 @@ NOT_QUICK = ("ledger", "store_verbs", "urlfrontier_forward", "kills", "reindex",
 QUICK_ARGS = {"sim": ["--seeds", "20"]}
 # In this order; the name is that of the first of the stages that is wanted.
 BUILDS = ((build_program, ("scenes", "peers")), (build_tests, ("unit",)),
-          (build_asan, ("asan",)), (build_tsan, ("tsan",)),
-          (build_fuzz, ("fuzz",)), (build_clang, ("clang",)))
+          (build_clang, ("asan", "fuzz")), (build_tsan, ("tsan",)))
 
 
 def known_names():

@@ -4,11 +4,7 @@
 
 #define FOREVER FILE_FAULT_FOREVER
 /* A sanitizer makes each of hundreds of lives ten times as long. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STEP 7
-#else
-#define STEP 1
-#endif
+#define STEP (SANITIZED ? 7 : 1)
 
 /* --- promises ------------------------------------------------------------ */
 
