@@ -17,6 +17,7 @@ import os
 import random
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -212,19 +213,38 @@ def private_libraries():
     return open(stamp).read() if os.path.exists(stamp) else ""
 
 
-def configure(run, job, folder, options, compiler=None):
+def quick_tools():
     """
-    A build folder with these options; a failure ends the job.  Some hundred
-    programs are linked, which LLD does in a fifth of the time of Binutils.
+    For all that is built here, by scripts too.  Some hundred programs are
+    linked, which LLD does in a fifth of the time of Binutils.  Scripts build
+    the program anew, in other folders: a compiler cache knows the objects.
     """
-    path = run.folder(folder)
-    env = {"CC": compiler} if compiler else {}
     if shutil.which("ld.lld"):
-        env["CC_LD"] = "lld"
+        os.environ.setdefault("CC_LD", "lld")
+    if shutil.which("ccache"):
+        place = subprocess.run(["ccache", "--get-config", "cache_dir"],
+                               text=True, capture_output=True).stdout.strip()
+        # Scenes set LC_ALL, which is of no concern to objects.
+        os.environ.update(CCACHE_DIR=place, CCACHE_BASEDIR=ROOT,
+                          CCACHE_NOHASHDIR="1", CCACHE_DEPEND="1",
+                          CCACHE_SLOPPINESS="locale")
+
+
+def named(compiler):
+    """CC of a build.  Meson itself sees a cache for its default compiler."""
+    cache = ["ccache"] if shutil.which("ccache") else []
+    return {"CC": shlex.join(cache + [compiler])} if compiler else {}
+
+
+def configure(run, job, folder, options, compiler=None):
+    """A build folder with these options; a failure ends the job."""
+    path = run.folder(folder)
+    env = named(compiler)
     # Ninja does not see a folder that came or went; the list of them does.
     folders = sorted(f for depth in ("*", "*/*")
                      for f in glob.glob(f"{ROOT}/{depth}/meson.build"))
-    want = json.dumps([options, env, private_libraries(), folders])
+    want = json.dumps([options, env, os.environ.get("CC_LD"),
+                       shutil.which("ccache"), private_libraries(), folders])
     note = os.path.join(path, ".options")
     have = open(note).read() if os.path.exists(note) else None
     command = ["ninja", "-C", path, "build.ninja"]
@@ -250,7 +270,7 @@ def build(run, job, folder, options, targets=(), compiler=None):
     # The tests beside it come first.
     code, text, _ = output_of(
         ["nice", "ninja", "-C", path, "-j", str(CPUS)] + list(targets),
-        run.left(), env={"CC": compiler} if compiler else {})
+        run.left(), env=named(compiler))
     run.finish(job, code == 0, [], time.monotonic() - began,
                failures_of(text))
     return code == 0
@@ -759,6 +779,7 @@ def main():
         print(f"{stage:8} {STAGES[stage]}", flush=True)
     if run.options.quick and not run.options.names:
         print(f"left out: {', '.join(NOT_QUICK)}", flush=True)
+    quick_tools()
     # A new cluster costs a second of CPU: it is made once.
     run.postgresql = tempfile.mkdtemp(prefix="argiope-pg-kept-")
     try:
