@@ -524,7 +524,7 @@ test_torn_head_is_cut(void **state)
 	struct rig r;
 
 	(void)state;
-	for (size_t whole = 1; whole <= GZIP_HEAD_BYTES; whole++) {
+	for (size_t whole = 1; whole <= GZIP_HEAD_BYTES; whole += STEP) {
 		rig_init(&r);
 		rig_open_ok(&r);
 		rig_items(&r, 5);
