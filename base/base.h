@@ -24,6 +24,18 @@
 #define FREED(fn) __attribute__((cleanup(fn)))
 #define NORETURN _Noreturn
 
+/* 1 in a build by a sanitizer, which maps terabytes and takes its time. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 /* Columns of a table X(first, second, ...), as elements of an array. */
 #define TABLE_FIRST(first, ...) first,
 #define TABLE_SECOND(first, ...) TABLE_FIRST(__VA_ARGS__, 0)

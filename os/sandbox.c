@@ -13,18 +13,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Sanitizers map terabytes and report to standard error. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 const char *
 sandbox_layer_text(enum sandbox_layer layer)
 {

@@ -7,6 +7,8 @@ The registry is the one that pip or cargo is configured with.  The archive is
 written to FILE only when its checksum is right; otherwise the exit code is 1,
 one line says why, and nothing is left behind.
 """
+import ast
+import functools
 import glob
 import hashlib
 import html
@@ -29,15 +31,20 @@ class Failure(Exception):
     """The archive cannot be had; the text says why."""
 
 
+@functools.lru_cache
+def pip_config():
+    """What pip's files say: {"global.cert": value, ...}."""
+    answer = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return {name: ast.literal_eval(value) for name, value in re.findall(
+        r"^([\w.-]+)=('.*'|\".*\")$", answer.stdout, re.M)}
+
+
 def pip_value(name):
     """A value of pip's configuration, or nothing."""
     from_env = os.environ.get("PIP_" + name.upper().replace("-", "_"))
-    if from_env:
-        return from_env
-    answer = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "get", "global." + name],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    return answer.stdout.strip() if answer.returncode == 0 else ""
+    return from_env or pip_config().get("global." + name, "")
 
 
 def pip_index():

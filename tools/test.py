@@ -32,7 +32,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CPUS = len(os.sched_getaffinity(0))
 # No job begins after this.  Two quiet cores need half of it.
 SECONDS_MAX = 60 * 60
-FUZZ_WALL_SECONDS = 60
+FUZZ_WALL_SECONDS = 40
 SCRIPT_SECONDS_MAX = 900        # with what a script builds the first time
 TAIL_LINES = 60
 # How often it is told what is under way while nothing ends.
@@ -54,7 +54,10 @@ LONG = {"harvest_batch": 130, "harvest_stream": 100, "harvest_jetstream": 50,
         "harvest_door": 120, "console": 200, "console_items": 120,
         "broker": 95, "urlfrontier_java": 90, "ledger": 60, "sim": 30,
         "urlfrontier_streams": 50, "urlfrontier_cluster": 40,
-        "urlfrontier": 40, "realtime_kills": 35, "grpc_clients": 70,
+        "urlfrontier": 40, "realtime_kills": 35, "grpc_clients": 40,
+        "harvest_roots": 90, "harvest_kills": 90, "harvest_bluesky": 80,
+        "console_more": 80, "doors": 60, "script_limits": 60,
+        "script_hostile": 50, "harvest": 40, "harvest_web": 40,
         "urlfrontier_cancel": 30,
         "realtime_flow": 30, "store_verbs": 28, "urlfrontier_node": 27,
         "urlfrontier_power": 25, "change": 24, "urlfrontier_forward": 23}
@@ -214,19 +217,38 @@ def private_libraries():
     return open(stamp).read() if os.path.exists(stamp) else ""
 
 
-def configure(run, job, folder, options, compiler=None):
+def quick_tools():
     """
-    A build folder with these options; a failure ends the job.  Some hundred
-    programs are linked, which LLD does in a fifth of the time of Binutils.
+    For all that is built here, by scripts too.  Some hundred programs are
+    linked, which LLD does in a fifth of the time of Binutils.  Scripts build
+    the program anew, in other folders: a compiler cache knows the objects.
     """
-    path = run.folder(folder)
-    env = {"CC": compiler} if compiler else {}
     if shutil.which("ld.lld"):
-        env["CC_LD"] = "lld"
+        os.environ.setdefault("CC_LD", "lld")
+    if shutil.which("ccache"):
+        place = subprocess.run(["ccache", "--get-config", "cache_dir"],
+                               text=True, capture_output=True).stdout.strip()
+        # Scenes set LC_ALL, which is of no concern to objects.
+        os.environ.update(CCACHE_DIR=place, CCACHE_BASEDIR=ROOT,
+                          CCACHE_NOHASHDIR="1", CCACHE_DEPEND="1",
+                          CCACHE_SLOPPINESS="locale")
+
+
+def named(compiler):
+    """CC of a build.  Meson itself sees a cache for its default compiler."""
+    cache = ["ccache"] if shutil.which("ccache") else []
+    return {"CC": shlex.join(cache + [compiler])} if compiler else {}
+
+
+def configure(run, job, folder, options, compiler=None):
+    """A build folder with these options; a failure ends the job."""
+    path = run.folder(folder)
+    env = named(compiler)
     # Ninja does not see a folder that came or went; the list of them does.
     folders = sorted(f for depth in ("*", "*/*")
                      for f in glob.glob(f"{ROOT}/{depth}/meson.build"))
-    want = json.dumps([options, env, private_libraries(), folders])
+    want = json.dumps([options, env, os.environ.get("CC_LD"),
+                       shutil.which("ccache"), private_libraries(), folders])
     note = os.path.join(path, ".options")
     have = open(note).read() if os.path.exists(note) else None
     command = ["ninja", "-C", path, "build.ninja"]
@@ -252,7 +274,7 @@ def build(run, job, folder, options, targets=(), compiler=None):
     # The tests beside it come first.
     code, text, _ = output_of(
         ["nice", "ninja", "-C", path, "-j", str(CPUS)] + list(targets),
-        run.left(), env={"CC": compiler} if compiler else {})
+        run.left(), env=named(compiler))
     run.finish(job, code == 0, [], time.monotonic() - began,
                failures_of(text))
     return code == 0
@@ -358,7 +380,8 @@ TSAN = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:"
                         f"suppressions={ROOT}/tests/tsan.supp"}
 # Long walks through what a database says.  ASan sees them with SQLite, and the
 # calls of PostgreSQL in the other tests; stage unit has them all.
-NOT_ASAN = ("*_random_postgresql", "*_kill_postgresql", "*_model_postgresql")
+NOT_ASAN = ("*_random_postgresql", "*_kill_postgresql", "*_model_postgresql",
+            "generation_postgresql", "worklist_claim_postgresql")
 # Half the time of -O2 -g, and what is found is the same.
 SANITIZED = ["-Doptimization=1", "-Ddebug=true", "-Dc_args=-g1"]
 
@@ -398,25 +421,6 @@ def build_tests(run, job):
         if build(run, job, "build-test", RELEASED) else []
 
 
-def build_asan(run, job):
-    fine = build(run, job, "build-asan", SANITIZED + [
-        "-Db_sanitize=address,undefined"])
-    jobs = []
-    if fine:
-        jobs = [j for j in unit_jobs(run, "asan", "build-asan", 10,
-                                     same_addresses(), ASAN)
-                if run.options.names or
-                not any(fnmatch.fnmatchcase(j.name, n) for n in NOT_ASAN)]
-        jobs += watched_jobs(run, "asan", "build-asan", ASAN)
-    program = program_of(run.folder("build-test"))
-    if run.has("peers") and program:
-        env = {"ARGIOPE_ASAN": program_of(run.folder("build-asan"))}
-        jobs += script_jobs(run, "peers", program, (), env if fine else {},
-                            [s for s in scripts_of("peers")
-                             if name_of(s) in WATCHERS])
-    return jobs
-
-
 def build_tsan(run, job):
     """Only the programs of suite "threads", and argiope itself."""
     options = SANITIZED + ["-Db_sanitize=thread"]
@@ -436,39 +440,34 @@ def build_tsan(run, job):
 
 
 def build_clang(run, job):
-    """For its warnings alone, so that no object is made and nothing linked."""
-    path = run.folder("build-clang")
-    began = time.monotonic()
-    if not configure(run, job, "build-clang", ["-Dwerror=true"], "clang"):
-        return
-    made = []
-    for rule in "CUSTOM_COMMAND", "CUSTOM_COMMAND_DEP":
-        _, text, _ = output_of(
-            ["ninja", "-C", path, "-t", "targets", "rule", rule], 60)
-        made += re.findall(r"^\S+\.(?:c|h|inc)$", text, re.M)
-    code, said, _ = output_of(["nice", "ninja", "-C", path, *made], run.left())
-    with open(os.path.join(path, "compile_commands.json")) as f:
-        commands = json.load(f)
-    with concurrent.futures.ThreadPoolExecutor(CPUS) as pool:
-        checked = list(pool.map(warnings_of, commands))
-    if code == 0 and not commands:
-        code, said = 1, "there is nothing to compile"
-    used.cpu += sum(cpu for _, _, cpu in checked)
-    wrong = [text for status, text, _ in checked if status != 0]
-    run.finish(job, code == 0 and not wrong, [], time.monotonic() - began,
-               "".join(wrong) or failures_of(said))
-
-
-def warnings_of(command):
-    """(exit code, what the compiler says, CPU seconds) of one file."""
-    used.cpu = 0.0
-    words = shlex.split(command["command"])
-    for name, n in ("-MD", 1), ("-MQ", 2), ("-MF", 2), ("-o", 2), ("-c", 1):
-        at = words.index(name)
-        del words[at:at + n]
-    code, text, _ = output_of(["nice", *words, "-fsyntax-only"], 300,
-                              cwd=command["directory"])
-    return code, text, used.cpu
+    """
+    All of it by the second compiler, for its warnings, its sanitizers and
+    libFuzzer at once; for stage fuzz alone, its targets.
+    """
+    options = SANITIZED + ["-Dfuzz=true", "-Dwerror=true", "-Db_lundef=false",
+                           "-Dbench=false"]
+    fine = configure(run, job, "build-asan", options, "clang")
+    targets = [t for t in targets_of(run.folder("build-asan"))
+               if t.endswith("_fuzz") and
+               run.wants("fuzz", t[:-len("_fuzz")])] if fine else []
+    fine = fine and build(run, job, "build-asan", options,
+                          () if run.has("asan") else targets, "clang")
+    jobs = []
+    if fine and run.has("asan"):
+        jobs = [j for j in unit_jobs(run, "asan", "build-asan", 10,
+                                     same_addresses(), ASAN)
+                if run.options.names or
+                not any(fnmatch.fnmatchcase(j.name, n) for n in NOT_ASAN)]
+        jobs += watched_jobs(run, "asan", "build-asan", ASAN)
+    if fine and run.has("fuzz"):
+        jobs += fuzz_jobs(run, [t[:-len("_fuzz")] for t in targets])
+    program = program_of(run.folder("build-test"))
+    if run.has("asan") and run.has("peers") and program:
+        env = {"ARGIOPE_ASAN": program_of(run.folder("build-asan"))}
+        jobs += script_jobs(run, "peers", program, (), env if fine else {},
+                            [s for s in scripts_of("peers")
+                             if name_of(s) in WATCHERS])
+    return jobs
 
 
 def tidy(run, job):
@@ -499,7 +498,7 @@ def unpacked_seeds(run):
     suites = os.environ.get("ARGIOPE_SUITES",
                             os.path.join(ROOT, "..", "shared", "suites"))
     archive = os.path.join(suites, "fuzz-seeds.tar.xz")
-    place = os.path.join(run.folder("build-fuzz"), "seeds")
+    place = os.path.join(run.folder("build-asan"), "seeds")
     if not os.path.exists(archive):
         return None
     if not os.path.isdir(place):
@@ -514,7 +513,7 @@ def unpacked_seeds(run):
 
 
 def fuzz(run, job, seconds):
-    path, name = run.folder("build-fuzz"), job.name
+    path, name = run.folder("build-asan"), job.name
     corpus = os.path.join(path, "corpus", name)
     crashes = os.path.join(path, "found", name)
     os.makedirs(corpus, exist_ok=True)
@@ -535,19 +534,9 @@ def fuzz(run, job, seconds):
                f", {runs} runs, {cover[-1]} edges")
 
 
-def build_fuzz(run, job):
-    path = run.folder("build-fuzz")
-    options = SANITIZED + ["-Dfuzz=true", "-Db_lundef=false"]
-    if not configure(run, job, "build-fuzz", options, "clang"):
-        return []
-    names = [t[:-len("_fuzz")] for t in targets_of(path)
-             if t.endswith("_fuzz")]
-    names = [n for n in names if run.wants("fuzz", n)]
-    if not names or not build(run, job, "build-fuzz", options,
-                 [n + "_fuzz" for n in names], "clang"):
-        return []
-    seconds = run.options.fuzz_seconds or max(3, min(
-        20, FUZZ_WALL_SECONDS * CPUS // len(names)))
+def fuzz_jobs(run, names):
+    seconds = run.options.fuzz_seconds or max(2, min(
+        20, FUZZ_WALL_SECONDS * CPUS // max(1, len(names))))
     unpacked_seeds(run)
     return [Job("fuzz", name, "program",
                 functools.partial(fuzz, seconds=seconds))
@@ -613,9 +602,8 @@ STAGES = {
     "tidy": "style, arrows between layers, dead files",
     "unit": "unit tests, gcc, as released, -Werror",
     "scenes": "stories told to the real program",
-    "asan": "unit tests and crawls under ASan and UBSan",
+    "asan": "unit tests and crawls, clang, -Werror, ASan and UBSan",
     "tsan": "tests of suite threads and crawls under TSan",
-    "clang": "warnings of clang, -Werror",
     "fuzz": "libFuzzer, a short while for each target",
     "peers": "against other people's clients and servers",
 }
@@ -627,8 +615,7 @@ NOT_QUICK = ("ledger", "store_verbs", "urlfrontier_forward", "kills", "reindex",
 QUICK_ARGS = {"sim": ["--seeds", "20"]}
 # In this order; the name is that of the first of the stages that is wanted.
 BUILDS = ((build_program, ("scenes", "peers")), (build_tests, ("unit",)),
-          (build_asan, ("asan",)), (build_tsan, ("tsan",)),
-          (build_fuzz, ("fuzz",)), (build_clang, ("clang",)))
+          (build_clang, ("asan", "fuzz")), (build_tsan, ("tsan",)))
 
 
 def known_names():
@@ -684,15 +671,24 @@ def attempt(run, job):
     return []
 
 
+def has_room(kind, running):
+    """Programs wait, too: where scripts are few, there are more programs."""
+    count = collections.Counter(j.kind for j in running)
+    most = AT_ONCE[kind]
+    if kind == "program":
+        most += max(0, 2 - count["script"])
+    return count[kind] < most
+
+
 def work(run, jobs):
     """All of them and those that they bring, the longest first."""
     running, run.known = {}, len(jobs)
-    with concurrent.futures.ThreadPoolExecutor(sum(AT_ONCE.values())) as pool:
+    with concurrent.futures.ThreadPoolExecutor(
+            2 + sum(AT_ONCE.values())) as pool:
         try:
             while jobs or running:
                 for job in sorted(jobs, key=lambda j: -LONG.get(j.name, 0)):
-                    if sum(j.kind == job.kind for j in running.values()) < \
-                            AT_ONCE[job.kind]:
+                    if has_room(job.kind, running.values()):
                         jobs.remove(job)
                         running[pool.submit(attempt, run, job)] = job
                 done, _ = concurrent.futures.wait(
@@ -782,7 +778,7 @@ def main():
     parser.add_argument("--list", action="store_true",
                         help="print the stages and the tests, run nothing")
     parser.add_argument("--fuzz-seconds", type=int, metavar="N",
-                        help="for each fuzz target (default: 3 to 20)")
+                        help="for each fuzz target (default: 2 to 20)")
     parser.add_argument("--verbose", action="store_true",
                         help="a line for every single check")
     run = Run(parser.parse_args())
@@ -797,6 +793,7 @@ def main():
         print(f"{stage:8} {STAGES[stage]}", flush=True)
     if run.options.quick and not run.options.names:
         print(f"left out: {', '.join(NOT_QUICK)}", flush=True)
+    quick_tools()
     # A new cluster costs a second of CPU: it is made once.
     run.postgresql = tempfile.mkdtemp(prefix="argiope-pg-kept-")
     try:

@@ -11,11 +11,7 @@
 #include "engine/frontier/queue.h"
 
 /* A sanitizer makes each of these lives ten times as long. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STEP 2
-#else
-#define STEP 1
-#endif
+#define STEP (SANITIZED ? 2 : 1)
 #define HOSTS 4u
 #define OUT_MAX 40
 

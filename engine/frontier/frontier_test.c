@@ -3,11 +3,7 @@
 #include "engine/frontier/url_query.h"
 
 /* A sanitizer makes each of these lives ten times as long. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STEP 3
-#else
-#define STEP 1
-#endif
+#define STEP (SANITIZED ? 3 : 1)
 
 /* --- order --------------------------------------------------------------- */
 

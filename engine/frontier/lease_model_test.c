@@ -13,11 +13,7 @@
 #define KEYS 4u
 #define URLS 8u
 /* A sanitizer makes each ten times as long. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STEPS 1000u
-#else
-#define STEPS 2500u
-#endif
+#define STEPS (SANITIZED ? 1000u : 2500u)
 #define SEEDS 5u
 #define RELAXED_SEEDS 2u
 

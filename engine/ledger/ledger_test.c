@@ -4,11 +4,7 @@
 
 #define FOREVER FILE_FAULT_FOREVER
 /* A sanitizer makes each of hundreds of lives ten times as long. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STEP 7
-#else
-#define STEP 1
-#endif
+#define STEP (SANITIZED ? 7 : 1)
 
 /* --- promises ------------------------------------------------------------ */
 
@@ -531,7 +527,7 @@ test_torn_head_is_cut(void **state)
 	struct rig r;
 
 	(void)state;
-	for (size_t whole = 1; whole <= GZIP_HEAD_BYTES; whole++) {
+	for (size_t whole = 1; whole <= GZIP_HEAD_BYTES; whole += STEP) {
 		rig_init(&r);
 		rig_open_ok(&r);
 		rig_items(&r, 5);

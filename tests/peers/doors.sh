@@ -6,9 +6,10 @@
 # By itself the build without any door; ./test doors makes the other two too.
 # The build with all doors is what the other tests run.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-# A scene has a home of its own; the libraries are in the caller's.
+# A scene has a home of its own; libraries and compiler cache are the caller's.
 ARGIOPE_DEPS=$("$root/tools/deps.sh" --prefix)
-export ARGIOPE_DEPS
+CCACHE_DIR=${CCACHE_DIR:-$HOME/.cache/ccache}
+export ARGIOPE_DEPS CCACHE_DIR
 . "$root/tests/scenes/scene.bash"
 unset ARGIOPE_URLFRONTIER_LISTEN
 
@@ -84,13 +85,12 @@ without_realtime() {
 # built DOORS: a build of its own in ./build-DOORS
 built() {
 	local doors=$1 wants_frontier= wants_realtime= folder port
-	folder=$PWD/build-${doors:-none}
+	folder=$tree/build-${doors:-none}
 	folder=${folder/,/-}
 	[[ $doors != *urlfrontier* ]] || wants_frontier=1
 	[[ $doors != *realtime* ]] || wants_realtime=1
-	check "doors \"$doors\": configured" meson setup "$folder" "$root" \
-		"-Ddoors=$doors" -Dtests=false -Dbench=false -Doptimization=1 \
-		-Dwerror=true
+	check "doors \"$doors\": configured" meson setup "$folder" "$tree" \
+		"-Ddoors=$doors" -Dtests=false -Dbench=false -Dwerror=true
 	check "... built, with a manual page for each verb" \
 		nice ninja -C "$folder"
 	A=$folder/daemon/argiope
@@ -149,6 +149,12 @@ web pages=20 delay=0
 code "a crawl with all doors" 0 "$A" crawl "$WEB/" --data all --quiet
 pages_of all >all-pages
 check "... has pages" test "$(wc -l <all-pages)" -ge 20
+# A copy of the tree, so that the compiler's words are those of ./test's build
+# of the program: the compiler cache knows all but base and the command line.
+tree=$PWD/tree
+mkdir "$tree"
+(cd "$root" && tar -cf - --exclude=./.git --exclude='./build*' \
+	--exclude=./tests .) | tar -C "$tree" -xf -
 combinations=("")
 [ -z "${ARGIOPE_DOORS_ALL:-}" ] || combinations+=(urlfrontier realtime)
 for doors in "${combinations[@]}"; do

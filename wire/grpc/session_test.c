@@ -48,7 +48,7 @@ unary(struct grpc_call *c, struct str message)
 static void
 count(struct grpc_call *c, struct str message)
 {
-	grpc_set_data(c, (char *)grpc_data(c) + message.n);
+	grpc_set_data(c, (void *)((uintptr_t)grpc_data(c) + message.n));
 	served.messages++;
 }
 
