@@ -27,8 +27,12 @@ sim = Platforms("--items", "100")
 OPEN, PRIVATE = "mastodon.example", "private.example"
 FILE, ROOT = os.path.join(PLACE, "downloaded.csv"), os.path.join(PLACE, "root")
 KEY = "harvest.start.mastodon.mastodon_account"
+# A port of ours that refuses connections: nobody else may listen there.
+taken = socket.socket()
+taken.bind(("127.0.0.1", 0))
+REFUSED = taken.getsockname()[1]
 # RabbitMQ starts while the browser is at work; then the relay leads to it.
-relay, broker = Relay(CLOSED), None
+relay, broker = Relay(REFUSED), None
 if pika and shutil.which("epmd") and os.path.exists(BIN + "rabbitmq-server"):
     broker = ThreadPoolExecutor().submit(Rabbit)
 
@@ -91,7 +95,7 @@ os.makedirs(ROOT)
 server = Server(Site(), "data", names="".join(
     f",{h}:443:127.0.0.1:{sim.port}" for h in (OPEN, PRIVATE)), more=[
         w for s in ("fetch.ca_file=" + sim.ca, "harvest.roots=" + ROOT,
-                    f"harvest.sfm_api=http://127.0.0.1:{CLOSED}",
+                    f"harvest.sfm_api=http://127.0.0.1:{REFUSED}",
                     f"harvest.url=amqp://guest@127.0.0.1:{relay.port}")
         for w in ("--set", s)])
 keep("open", {"instance": "https://" + OPEN})
