@@ -43,6 +43,8 @@ PROXY = """location / {{
 def programs(version):
     """The folder of a version's programs, or None."""
     go, names = SERVERS[version]
+    # What was compiled before time was up is there the next time.
+    work = cache() + "/jetstream-go"
 
     def build(place):
         with open(place + "/go.mod", "w") as f:
@@ -52,11 +54,9 @@ def programs(version):
             ["go", "build", "-o", place + "/"] +
             [f"{MODULE}/cmd/{name}" for name in names], cwd=place, check=True,
             capture_output=True, text=True, timeout=BUILD_SECONDS_MAX,
-            env=dict(os.environ, GOPATH=place + "/go", GOTOOLCHAIN="local",
-                     GOCACHE=place + "/build",
+            env=dict(os.environ, GOPATH=work + "/path", GOTOOLCHAIN="local",
+                     GOCACHE=work + "/built",
                      GOFLAGS="-mod=mod -modcacherw"))
-        for folder in ("/go", "/build"):
-            shutil.rmtree(place + folder)
 
     return kept("jetstream-" + version, build)
 
@@ -374,6 +374,8 @@ if shutil.which("go") is None:
     skip("harvest_jetstream_real", "go is not installed")
     done()
 built = {version: programs(version) for version in SERVERS}
+if all(built.values()):
+    shutil.rmtree(cache() + "/jetstream-go", ignore_errors=True)
 tasks = []
 for version, task in ((FIRST, first), (SECOND, second)):
     if built[version] is None:
