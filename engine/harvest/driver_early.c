@@ -180,7 +180,7 @@ may_take(const struct driver *d, const struct slot *s)
 {
 	return d->early.slot == NULL && !d->held && !d->replaying &&
 	    !d->reading && d->end == DRIVER_GOES_ON && s->is_whole &&
-	    !s->call.as_crawl && s->sent.end == CALL_ANSWERED;
+	    !s->call.as_crawl;
 }
 
 static bool
@@ -225,7 +225,8 @@ driver_call_answered(struct call *c)
 {
 	struct slot *s = CONTAINER(c, struct slot, sent);
 
-	s->is_whole = true;
+	/* Later the end is its loop's to write, until the call is done. */
+	s->is_whole = c->end == CALL_ANSWERED;
 	driver_look_early(s->driver);
 	driver_pump(s->driver);
 }

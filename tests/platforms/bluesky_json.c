@@ -31,6 +31,12 @@ put_text(struct buf *b, const char *name, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
+	/* Most of them are. */
+	if (strcmp(fmt, "%s") == 0) {
+		json_str(b, name, str_of(va_arg(ap, const char *)));
+		va_end(ap);
+		return;
+	}
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	json_str(b, name, str_of(text));
