@@ -514,6 +514,8 @@ def streams():
         door.metric("argiope_harvest_door_queue_slots_used",
                     queue="twitter_harvester")) == (1, 1), 25))
     check("streams: other queues are", consumers("mastodon_harvester") == 1)
+    # The next connections: what comes between two of them is missed.
+    sim.own("forget", {})
     connected("/1.1/statuses/filter.json", "/api/v1/streaming/public")
     before = len(sim.world(PRIVATE)["public"])
     add(TWITTER_API, 20)
