@@ -58,7 +58,8 @@ LONG = {"harvest_batch": 130, "harvest_stream": 100, "harvest_jetstream": 50,
         "harvest_roots": 90, "harvest_kills": 90, "harvest_bluesky": 80,
         "console_more": 80, "doors": 60, "script_limits": 60,
         "script_hostile": 50, "harvest": 40, "harvest_web": 40,
-        "urlfrontier_cancel": 30,
+        "console_harvests": 70, "harvest_broker": 60, "harvest_canaries": 40,
+        "harvest_addresses": 30, "urlfrontier_cancel": 30,
         "realtime_flow": 30, "store_verbs": 28, "urlfrontier_node": 27,
         "urlfrontier_power": 25, "change": 24, "urlfrontier_forward": 23}
 # Whole crawls that sanitizers see: threads, memory, recovery.
