@@ -122,7 +122,7 @@ class Streams:
 
     def begin(self):
         """Another one, when the last one is over."""
-        if self.stopped and all(map(is_over, self.orders)):
+        if all(map(is_over, self.orders)):
             self.orders.append(them.order(self.key, type=self.kind,
                                           **self.fields))
             self.stopped = False
@@ -207,19 +207,21 @@ def state_is_behind(o):
     files = placed(ROOT, o)
     if o["type"] == "bluesky_jetstream":
         last = max((f["time_us"] for p in files for f in frames_of(p)),
-                   default=0) or begun_us(files)
-        return all(int(v) <= last for v in values)
+                   default=0)
+        return all(int(v) <= last or is_a_beginning(int(v), files)
+                   for v in values)
     there = {p for x in files for p in posts_of(x)}
     return all(v in there for v in values)
 
 
-def begun_us(files):
-    """The state of streams without a frame is when the last one began: a moment
-    after its handshake's date."""
-    return max((datetime.datetime.fromisoformat(
+def is_a_beginning(us, files):
+    """The state of a stream without a frame is when it began: a moment after its
+    handshake's date."""
+    dates = (datetime.datetime.fromisoformat(
         f["warc-date"].replace("Z", "+00:00")).timestamp() * 1e6
         for p in files for f, block in records(p)
-        if block.startswith(b"HTTP/1.1 101 ")), default=-1e8) + 60e6
+        if block.startswith(b"HTTP/1.1 101 "))
+    return any(0 <= us - date < 10e6 for date in dates)
 
 
 def times_known(o):
