@@ -30,13 +30,15 @@ struct driver_finding {
 
 /* ---- Findings that wait ---------------------------------------------- */
 
+/* Texts are borrowed, labels and codes too. */
 static struct driver_finding *
-add(struct driver *d, enum finding_kind kind)
+add(struct driver *d, enum finding_kind kind, const char *word)
 {
 	struct driver_early *x = &d->early;
 	struct driver_finding *f = ARENA_NEW(&x->arena, struct driver_finding);
 
 	f->kind = kind;
+	f->word = arena_copy(&x->arena, str_of(word)).p;
 	*x->last = f;
 	x->last = &f->next;
 	return f;
@@ -45,9 +47,8 @@ add(struct driver *d, enum finding_kind kind)
 static void
 on_count(void *arg, const char *label, uint64_t n)
 {
-	struct driver_finding *f = add(arg, EARLY_COUNT);
+	struct driver_finding *f = add(arg, EARLY_COUNT, label);
 
-	f->word = label;
 	f->n = n;
 }
 
@@ -56,7 +57,7 @@ on_seed(void *arg, const struct connector_seed *s, struct str uid,
     struct str token)
 {
 	struct driver *d = arg;
-	struct driver_finding *f = add(d, EARLY_SEED);
+	struct driver_finding *f = add(d, EARLY_SEED, "");
 
 	f->seed = s;
 	f->a = arena_copy(&d->early.arena, uid);
@@ -68,10 +69,9 @@ on_note(void *arg, enum connector_level level, const char *code,
     struct str text, const struct connector_seed *s)
 {
 	struct driver *d = arg;
-	struct driver_finding *f = add(d, EARLY_NOTE);
+	struct driver_finding *f = add(d, EARLY_NOTE, code);
 
 	f->level = level;
-	f->word = code;
 	f->a = arena_copy(&d->early.arena, text);
 	f->seed = s;
 }
@@ -81,14 +81,14 @@ on_url(void *arg, struct str url)
 {
 	struct driver *d = arg;
 
-	add(d, EARLY_URL)->a = arena_copy(&d->early.arena, url);
+	add(d, EARLY_URL, "")->a = arena_copy(&d->early.arena, url);
 }
 
 static void
 on_state(void *arg, struct str key, struct str value)
 {
 	struct driver *d = arg;
-	struct driver_finding *f = add(d, EARLY_STATE);
+	struct driver_finding *f = add(d, EARLY_STATE, "");
 
 	f->a = arena_copy(&d->early.arena, key);
 	f->b = arena_copy(&d->early.arena, value);
@@ -99,7 +99,7 @@ on_deleted(void *arg, struct str id)
 {
 	struct driver *d = arg;
 
-	add(d, EARLY_DELETED)->a = arena_copy(&d->early.arena, id);
+	add(d, EARLY_DELETED, "")->a = arena_copy(&d->early.arena, id);
 }
 
 /* What stops the calls cannot wait. */
@@ -107,9 +107,8 @@ static void
 on_fail(void *arg, const char *code, struct str text)
 {
 	struct driver *d = arg;
-	struct driver_finding *f = add(d, EARLY_FAILURE);
+	struct driver_finding *f = add(d, EARLY_FAILURE, code);
 
-	f->word = code;
 	f->a = arena_copy(&d->early.arena, text);
 	d->end = DRIVER_FAILURE;
 }

@@ -55,6 +55,7 @@ take(struct connector_run *r, const struct connector_call *c,
     const struct connector_answer *a, const struct connector_findings *f)
 {
 	uint64_t n = yyjson_get_uint(yyjson_obj_get(a->json, "n"));
+	char code[] = "partial_posts";
 
 	(void)c;
 	if (n == 0) {
@@ -66,7 +67,9 @@ take(struct connector_run *r, const struct connector_call *c,
 	f->count(f->arg, "posts", n);
 	f->state(f->arg, STR("newest"), json_text(yyjson_obj_get(a->json,
 	    "id")));
-	f->note(f->arg, CONNECTOR_WARNING, "partial_posts", STR("some"), NULL);
+	/* A code may be made of several words. */
+	f->note(f->arg, CONNECTOR_WARNING, code, STR("some"), NULL);
+	memset(code, 'x', sizeof(code) - 1);
 	f->url(f->arg, STR("https://b.example/"));
 	f->deleted(f->arg, STR("1"));
 	of(r)->over = !yyjson_get_bool(yyjson_obj_get(a->json, "next"));
