@@ -149,10 +149,18 @@ def refused_login():
 
 
 def blocked():
+    """The broker tells who publishes; a harvest that was held up does."""
     n = door.count("harvest.blocked")
+    sim.faults({"match": {"query": "acct=bob"},
+                "fault": {"stall": 8000, "at": 0}})
+    late = order("bob")
+    sfm.put(late)
+    wait_until(lambda: any(late["id"] in body for copies in list(
+        sfm.copies.values()) for _, body in copies), 30)
     rabbit.ctl("set_vm_memory_high_watermark", "0")
     check("blocked: it is said", wait_until(
-        lambda: door.count("harvest.blocked") > n, 20), door.said())
+        lambda: door.count("harvest.blocked") > n, 40), door.said())
+    sim.faults()
     rabbit.ctl("set_vm_memory_high_watermark", "0.4")
 
 
@@ -482,8 +490,7 @@ def of_messages(doors):
 
 def of_files():
     """Each was told of under one id, whole; each post is in them once."""
-    posts = [p for a in world["accounts"] if a["name"] == "ada"
-             for p in a["posts"]]
+    posts = {a["name"]: a["posts"] for a in world["accounts"]}
     wrong = []
     for o in sfm.orders.values():
         said = {w["id"]: w for w in sfm.warcs[o["id"]]}
@@ -495,7 +502,7 @@ def of_files():
         fine = sorted(local) == files and len(local) == len(said) and all(
             sha1_of(f) == w["sha1"] and os.path.getsize(f) == w["bytes"]
             for f, w in local.items()) and there == collections.Counter(
-                posts if o["seeds"] else [])
+                p for s in o["seeds"] for p in posts[s["token"]])
         if not fine:
             wrong.append((o["id"], sorted(local), files, len(there)))
         tally["files"] += len(files)
