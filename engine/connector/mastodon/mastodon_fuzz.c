@@ -215,8 +215,8 @@ give_answer(const struct connector_call *call, struct str text)
 	yyjson_doc *doc = yyjson_read(body.p, body.n,
 	    YYJSON_READ_BIGNUM_AS_RAW);
 	bool fine = is_answer(call, (int)status, doc);
-	struct connector_answer answer = { (int)status, &head,
-		yyjson_doc_get_root(doc) };
+	struct connector_answer answer = { .status = (int)status,
+	    .head = &head, .json = yyjson_doc_get_root(doc) };
 	unsigned again = now.again, ends = now.ends;
 	if (fine) {
 		now.came += yyjson_arr_size(answer.json);

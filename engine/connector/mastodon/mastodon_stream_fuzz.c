@@ -232,8 +232,9 @@ give_answer(const struct connector_call *call, struct str text, int64_t when_s)
 		now.came += yyjson_arr_size(json);
 		now.again = false;
 		now.order.connector->answer(now.run, call,
-		    &(struct connector_answer){ (int)status, &head, json,
-		    { when_s * US_PER_S } }, &findings);
+		    &(struct connector_answer){ .status = (int)status,
+		    .head = &head, .json = json,
+		    .when = { when_s * US_PER_S } }, &findings);
 		now.out[call->mark] = now.again;
 	}
 	yyjson_doc_free(doc);
