@@ -211,6 +211,22 @@ one_answer_ahead(void **state)
 	assert_int_equal(driver->captures, 2);
 }
 
+/* It would be in its spool, without the answer that led to it. */
+static void
+a_stream_waits(void **state)
+{
+	struct slot *a = &driver->slots[0], *b = &driver->slots[1];
+
+	(void)state;
+	answer(a, 200, "{\"n\":7,\"next\":true}");
+	driver_fill(driver);
+	b->call.expect = CONNECTOR_EVENTS;
+	driver_send(b);
+	assert_int_equal(b->state, SLOT_READY);
+	end_call(a, CALL_ANSWERED, 1);
+	assert_int_equal(totals.items, 7);
+}
+
 static void
 not_with_others_out(void **state)
 {
@@ -295,6 +311,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		WITH(counts_when_it_is_durable),
 		WITH(one_answer_ahead),
+		WITH(a_stream_waits),
 		WITH(not_with_others_out),
 		WITH(one_that_is_lost_is_taken_back),
 		WITH(ends_come_with_it),

@@ -1,6 +1,8 @@
 /*
  * A call leaves when all of these hold: its date has come, the application's
- * token is there, its budget has units left.
+ * token is there, its budget has units left.  A stream, which has a spool from
+ * its beginning on, leaves behind answers that are durable: after a crash it
+ * would be there without the answer that led to it.
  */
 #include "engine/harvest/driver_own.h"
 
@@ -168,6 +170,7 @@ take_budget(struct slot *s, struct wall today)
 void
 driver_send(struct slot *s)
 {
+	const struct driver *d = s->driver;
 	struct wall today = clock_wall();
 
 	if (mono_before(clock_mono(), s->not_before)) {
@@ -179,6 +182,8 @@ driver_send(struct slot *s)
 		    1000 + 1, BUDGET_WAIT_MS_MAX), "its time");
 		return;
 	}
+	if (d->early.slot != NULL && driver_is_stream(&s->call))
+		return;
 	if (wants_token(s))
 		ask_token(s);
 	else if (know_secret_name(s) && take_budget(s, today))
