@@ -38,7 +38,9 @@ const LOOPS = { home: "Doors and this console", urlfrontier: "The queues of " +
 	reads: "Answers from the index", pool: "Reads pages again, for " +
 	"readers and lists", "rocksdb:low": "Merges files of the index",
 	"rocksdb:high": "Writes files of the index", argiope: "Helpers of " +
-	"libraries", broker: "Messages of RabbitMQ" };
+	"libraries", broker: "Messages of RabbitMQ", items: "Items, tasks " +
+	"and their results", checkpoint: "Writes the log of items " +
+	"into their database" };
 
 export function system(root, params, app) {
 	const tiles = { cpu: tile("Processor"), rss: tile("Memory"),
