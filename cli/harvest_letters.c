@@ -243,7 +243,7 @@ act(struct letters *x, struct broker_delivery *d)
 }
 
 static void
-take(struct broker_visit *v, struct broker_delivery *d)
+take_letter(struct broker_visit *v, struct broker_delivery *d)
 {
 	struct letters *x = CONTAINER(v, struct letters, visit);
 
@@ -281,7 +281,7 @@ counted(struct broker_question *q)
 }
 
 static void
-begin(struct broker_visit *v)
+begin_visit(struct broker_visit *v)
 {
 	struct letters *x = CONTAINER(v, struct letters, visit);
 
@@ -339,7 +339,8 @@ enum err
 harvest_letters_run(struct cli *c, struct why *w)
 {
 	struct letters x = { .cli = c, .visit = { .queue = STR(QUEUE),
-		.begin = begin, .take = take, .why = WHY_INIT } };
+		.begin = begin_visit, .take = take_letter,
+		.why = WHY_INIT } };
 
 	enum err e = read_words(&x, w);
 	if (e == OK)

@@ -34,7 +34,7 @@ answered(struct broker_question *q)
 }
 
 static void
-begin(struct broker_visit *v)
+begin_visit(struct broker_visit *v)
 {
 	struct retiring *r = CONTAINER(v, struct retiring, visit);
 
@@ -45,7 +45,8 @@ begin(struct broker_visit *v)
 enum err
 harvest_retire_run(struct cli *c, struct why *w)
 {
-	struct retiring r = { .visit = { .begin = begin, .why = WHY_INIT } };
+	struct retiring r = { .visit = { .begin = begin_visit,
+	    .why = WHY_INIT } };
 
 	enum err e = cli_begin(c, w);
 	if (e != OK)

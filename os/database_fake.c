@@ -6,7 +6,7 @@
 #include "os/file.h"
 
 #define PATH_BYTES_MAX 512
-/* Of the memory that belongs to a WAL; 32 KiB each. */
+/* Regions of a WAL's shared memory, of 32 KiB each. */
 #define REGIONS_MAX 64
 /* As SQLite's own files say of disks today. */
 #define SECTOR_BYTES 4096
@@ -141,7 +141,7 @@ fake_traits(sqlite3_file *f)
 	return SQLITE_IOCAP_POWERSAFE_OVERWRITE;
 }
 
-/* What several connections would share is lost with the last of them. */
+/* Shared memory of a WAL; freed when the last connection closes. */
 static int
 fake_map(sqlite3_file *f, int region, int size, int extends,
     void volatile **out)

@@ -276,7 +276,7 @@ make_above(void *arg, struct str local, struct why *w)
 }
 
 static enum err
-claim(void *arg, struct str id, struct str local, struct why *w)
+claim_export(void *arg, struct str id, struct str local, struct why *w)
 {
 	const struct harvest_door *d = arg;
 	struct shared_dir dir;
@@ -292,7 +292,8 @@ claim(void *arg, struct str id, struct str local, struct why *w)
 void
 export_follower_open(struct harvest_door *d)
 {
-	struct exporting_places p = { to_local, admit, make_above, claim, d };
+	struct exporting_places p = { to_local, admit, make_above,
+	    claim_export, d };
 
 	exporting_set_places(d->host->exporting, &p);
 	d->export_listener.changed = on_change;

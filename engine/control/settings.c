@@ -108,8 +108,8 @@ ledger_settings(struct engine *e)
 		.group_bytes_max = conf_size(c, CONF_LEDGER_GROUP_BYTES_MAX),
 		.group_records_max =
 		    (uint32_t)conf_int(c, CONF_LEDGER_GROUP_RECORDS_MAX),
-		/* Nobody waits for an answer of a foreground crawl; a
-		 * harvest's calls are in a hurry. */
+		/* A foreground crawl has no client that waits for single
+		 * pages; harvests seal their groups at once. */
 		.group_ms_max = MAX(conf_ms(c, CONF_LEDGER_GROUP_MS_MAX),
 		    small ? SMALL_GROUP_MS : 0),
 		.group_promises_few = small ? 0 : 16,

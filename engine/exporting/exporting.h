@@ -105,7 +105,7 @@ struct exporting_summary {
 	uint64_t harvests;
 	const struct str *named;     /* the first of the harvests */
 	size_t named_n;
-	/* What came of it. */
+	/* The result, once there is one. */
 	bool has_result;
 	uint64_t rows, files, bytes;
 };

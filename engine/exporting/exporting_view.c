@@ -6,7 +6,7 @@
 #include "os/tree.h"
 
 #define DAY_US (INT64_C(86400) * US_PER_S)
-/* Of an order that is shown; longer ones are left out. */
+/* Orders longer than this are not shown. */
 #define ORDER_BYTES_MAX ((size_t)32 << 10)
 
 /* ---- Summaries ------------------------------------------------------ */

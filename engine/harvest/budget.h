@@ -55,7 +55,7 @@ int64_t budget_take_units(struct budgets *, struct str key, struct str shared,
 /* A call is over; NULL: without an answer. */
 void budget_learn(struct budgets *, struct str key, const struct http_head *,
     struct wall now);
-/* What is known of a budget at present. */
+/* The state of a rate limit now. */
 struct budget_view {
 	struct str family;           /* "rest"; may be empty */
 	uint64_t units;              /* in its period; 0: not known */

@@ -192,7 +192,7 @@ they_are_looked_at(void **state)
 
 	(void)state;
 	assert_int_equal(budget_take(b, KEY, now), 0);
-	/* Of this one nothing is told yet. */
+	/* No response has reported this budget's limit yet. */
 	assert_int_equal(budgets_look(b, "mastodon", STR("1"), now, &a,
 	    &list), 0);
 	budget_learn(b, KEY, &h, now);

@@ -157,7 +157,7 @@ on_resumed(void *arg, struct str of)
 
 static uint64_t staged_bytes_max;
 
-/* What an earlier life has left goes on. */
+/* Harvests that the process before left unfinished are resumed. */
 static void
 open_harvests(struct rig *r)
 {

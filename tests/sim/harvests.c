@@ -268,7 +268,7 @@ on_begun(struct harvest_request *q)
 }
 
 static void
-begin(struct host *h, struct run *r)
+begin_harvest(struct host *h, struct run *r)
 {
 	unsigned n = (unsigned)(h - sim.hosts);
 
@@ -311,7 +311,7 @@ act(bool calm)
 	} else if (r->asked) {
 		return;
 	} else if (!r->begun) {
-		begin(h, r);
+		begin_harvest(h, r);
 	} else if (dice < 8) {
 		sum.resumes += r->paused;
 		harvest_resume(sim.harvests, id);
@@ -375,7 +375,7 @@ open_engine(const struct conf *c)
 	sim_must(harvests_open(&ho, &sim.harvests, &w), &w);
 }
 
-/* What was told is as it was told, and what is noted is there. */
+/* The row agrees with what was reported, and its files are there. */
 static void
 judge_run(struct store *st, struct run *r)
 {
@@ -416,7 +416,7 @@ judge(bool with_rows)
 	}
 }
 
-/* What an earlier life has left goes on. */
+/* Resume the harvests that the process before left unfinished. */
 static void
 take_up(void)
 {
@@ -467,7 +467,7 @@ fill_disk(void)
 	    60000));
 }
 
-/* What goes wrong in a life, besides its end. */
+/* Choose a fault for the next process, besides its kill. */
 static void
 plan_fault(void)
 {

@@ -13,7 +13,7 @@
 #define PAGE 40u
 #define JSON_PAGE 15u
 
-/* What was asked of a host. */
+/* A URL that was requested from a host. */
 struct question {
 	struct str url;
 	unsigned times;              /* since the servers were killed */
@@ -60,7 +60,7 @@ dice(struct str what, unsigned which)
 /* --- what is known of the hosts ------------------------------------------ */
 
 static void
-forget(struct host *h)
+forget_host(struct host *h)
 {
 	map_free(&h->asked);
 	arena_free(&h->arena);
@@ -72,7 +72,7 @@ platform_begin(uint64_t seed, unsigned hosts)
 {
 	CHECK(hosts <= PLATFORM_HOSTS_MAX);
 	for (unsigned i = 0; i < PLATFORM_HOSTS_MAX; i++)
-		forget(&world.hosts[i]);
+		forget_host(&world.hosts[i]);
 	memset(&world, 0, sizeof(world));
 	world.seed = seed;
 	world.hosts_n = hosts;
@@ -84,7 +84,7 @@ platform_grow(unsigned host)
 	struct host *h = &world.hosts[host];
 	struct str which = { (const char *)&host, sizeof(host) };
 
-	forget(h);
+	forget_host(h);
 	h->items += (unsigned)(dice(which, h->items) % 150);
 	CHECK(h->items <= PLATFORM_ITEMS_MAX);
 }

@@ -198,7 +198,7 @@ crash(bool power)
 	sim.kills++;
 }
 
-/* What goes wrong in a life of the engine, besides its end. */
+/* Choose a fault for the next process, besides its kill. */
 static void
 plan_fault(void)
 {

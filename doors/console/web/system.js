@@ -200,7 +200,7 @@ export function system(root, params, app) {
 				const b = before.get(d.name);
 				const word = tr.children[2].firstChild;
 				put(tr.children[1], d.address || "–");
-				// What has a card of its own is said there.
+				// The broker's note is on its own card.
 				put(word, d.note && !d.details.broker ?
 				    d.state + ": " + d.note : d.state);
 				word.className = "door-state d-" + d.state;

@@ -17,7 +17,7 @@ is_known(struct bluesky_known *k, uint64_t hash)
 
 /* The oldest of all is the last of its list. */
 static void
-forget(struct bluesky_known *k, size_t at)
+forget_event(struct bluesky_known *k, size_t at)
 {
 	uint16_t *link = list_of(k, k->hashes[at]);
 
@@ -48,7 +48,7 @@ static void
 add(struct bluesky_known *k, uint64_t hash)
 {
 	if (k->n == BLUESKY_KNOWN_MAX)
-		forget(k, k->at);
+		forget_event(k, k->at);
 	else
 		k->n++;
 	k->hashes[k->at] = hash;
