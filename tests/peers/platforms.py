@@ -228,6 +228,18 @@ same("by its method", page().status, 200)
 sim.faults({"match": {"path": LIST}, "fault": {"status": 500}},
            {"match": {}, "fault": {"status": 501}})
 same("the first row wins", page().status, 500)
+same("a plan says what it has met", sim.faults(), [1, 1])
+fault({"status": 503}, path="/api/v1/accounts/*/statuses")
+same("by a path with a star in it", [page().status, sim.ask(
+    HOST, f"/api/v1/accounts/{ada['id']}").status], [503, 200])
+same("a star may stand for nothing", [
+    sim.faults({"match": {"path": w}, "fault": {"status": 503}}) and
+    page().status for w in (LIST + "*", "*" + LIST, LIST[:9] + "*" + LIST[8:])],
+    [503, 503, 200])
+same("two stars are refused", sim.ask(
+    HOST, "/.platforms/faults", method="POST", body=json.dumps(
+        [{"match": {"path": "/api/*/accounts/*"}, "fault": {"status": 503}}]))
+    .status, 400)
 
 fault({"status": 429, "reset": 7200, "retry_after": "99999999"})
 a = page()

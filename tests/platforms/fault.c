@@ -133,6 +133,16 @@ read_fault(struct str key, yyjson_val *v, struct fault *f)
 	return false;
 }
 
+/* At most one star. */
+static bool
+read_path(yyjson_val *v, struct row *row)
+{
+	row->path = json_text(v);
+	size_t star = str_find(row->path, STR("*"));
+	struct str after = str_cut(row->path, star + 1, row->path.n);
+	return row->path.n > 0 && str_find(after, STR("*")) == after.n;
+}
+
 static bool
 read_match(struct str key, yyjson_val *v, struct row *row)
 {
@@ -143,7 +153,7 @@ read_match(struct str key, yyjson_val *v, struct row *row)
 	if (str_eq(key, STR("method")))
 		return (row->method = json_text(v)).n > 0;
 	if (str_eq(key, STR("path")))
-		return (row->path = json_text(v)).n > 0;
+		return read_path(v, row);
 	if (str_eq(key, STR("query")))
 		return (row->query = json_text(v)).n > 0;
 	if (!read_number(v, &n) || n == 0)
@@ -202,15 +212,30 @@ fault_plan(struct str json, char sentence[static 200])
 	return true;
 }
 
+void
+fault_met(struct buf *out)
+{
+	json_array(out, "met");
+	for (size_t i = 0; i < plan.n; i++) {
+		json_comma(out);
+		buf_printf(out, "%llu", (unsigned long long)plan.rows[i].seen);
+	}
+	buf_put_text(out, "]");
+}
+
 /* ---- Matching ---------------------------------------------------------- */
 
-/* A path that ends in a star is the beginning of one. */
+/* A star stands for any text. */
 static bool
 is_path(struct str wanted, struct str path)
 {
-	if (str_ends(wanted, STR("*")))
-		return str_starts(path, str_cut(wanted, 0, wanted.n - 1));
-	return str_eq(wanted, path);
+	size_t star = str_find(wanted, STR("*"));
+
+	if (star == wanted.n)
+		return str_eq(wanted, path);
+	return path.n + 1 >= wanted.n &&
+	    str_starts(path, str_cut(wanted, 0, star)) &&
+	    str_ends(path, str_cut(wanted, star + 1, wanted.n));
 }
 
 static bool

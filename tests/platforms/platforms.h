@@ -112,6 +112,8 @@ struct request;
 /* The plan, a JSON list, in place of the one before.  False, and `fault` says
  * why in a sentence. */
 bool fault_plan(struct str json, char sentence[static 200]);
+/* `"met":[...]`: of each row, how many requests it has matched. */
+void fault_met(struct buf *out);
 /* The fault of the first row that matches the request. */
 void fault_find(const struct request *, struct fault *);
 

@@ -126,9 +126,11 @@ answer_own_post(struct request *r, struct str verb)
 	yyjson_val *what = yyjson_doc_get_root(doc);
 	bool fine = true;
 
-	if (str_eq(verb, STR("faults")))
+	json_object(&r->out, NULL);
+	if (str_eq(verb, STR("faults"))) {
+		fault_met(&r->out);
 		fine = fault_plan(r->body, sentence);
-	else if (str_eq(verb, STR("clock")))
+	} else if (str_eq(verb, STR("clock")))
 		set_clock(what);
 	else if (str_eq(verb, STR("budget")))
 		budget_set(yyjson_get_uint(yyjson_obj_get(what, "limit")));
@@ -140,7 +142,6 @@ answer_own_post(struct request *r, struct str verb)
 		fine = false;
 	yyjson_doc_free(doc);
 	r->status = fine ? 200 : 400;
-	json_object(&r->out, NULL);
 	if (!fine)
 		json_str(&r->out, "error", str_of(sentence));
 	buf_put_text(&r->out, "}\n");
