@@ -3,7 +3,7 @@
  * incremental, paused, stopped, killed after any answer, and with a place that
  * cannot be written to.
  */
-#include "engine/harvest/harvest.h"
+#include "engine/harvest/harvest_own.h"
 
 #include <limits.h>
 #include <sys/stat.h>
@@ -680,6 +680,60 @@ files_roll_over_in_between(void **state)
 }
 
 static bool
+is_settling(struct rig *r, void *arg)
+{
+	const struct harvest *h = harvest_find(harvests, id);
+
+	(void)r;
+	(void)arg;
+	return h->started && h->settling.under_way;
+}
+
+/* The end of a file is under way, and says nothing of what is asked for now. */
+static void
+asked_while_it_settles(bool pauses, bool resumes, bool stops)
+{
+	struct why w = WHY_INIT;
+
+	open_rig();
+	assert_int_equal(conf_flag(&rig.conf, STR("warc.rollover_bytes=64KiB"),
+	    &w), OK);
+	atomic_store(&posts, 4000);
+	rig_start(&rig);
+	begin(MESSAGE("{}"));
+	rig_until(&rig, is_settling, NULL);
+	if (pauses)
+		harvest_pause(harvests, id);
+	if (resumes)
+		harvest_resume(harvests, id);
+	if (stops)
+		harvest_stop(harvests, id);
+	ends_as(pauses && !resumes && !stops ? STORE_HARVEST_PAUSED :
+	    STORE_HARVEST_SUCCEEDED);
+	assert_int_equal(has_note("harvest_stopped"), stops);
+	assert_int_equal(last.items < 8000, stops || !resumes);
+	has_captures(last.answers);
+	close_rig();
+}
+
+static void
+paused_while_it_settles(void **state)
+{
+	(void)state;
+	asked_while_it_settles(true, false, false);
+	asked_while_it_settles(true, true, false);
+}
+
+static void
+stopped_while_it_settles(void **state)
+{
+	(void)state;
+	asked_while_it_settles(false, false, true);
+	asked_while_it_settles(true, false, true);
+	asked_while_it_settles(true, true, true);
+}
+
+static bool
 is_held_back(struct rig *r, void *arg)
 {
 	struct harvest_view v;
@@ -846,6 +900,8 @@ main(void)
 		cmocka_unit_test(a_failing_server_is_asked_again),
 		cmocka_unit_test(a_place_that_is_away),
 		cmocka_unit_test(files_roll_over_in_between),
+		cmocka_unit_test(paused_while_it_settles),
+		cmocka_unit_test(stopped_while_it_settles),
 		cmocka_unit_test(held_back_until_there_is_room),
 		cmocka_unit_test(stopped_while_held_back),
 		cmocka_unit_test(refusals),
