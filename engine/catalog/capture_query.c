@@ -218,6 +218,8 @@ read_body(struct record_reader *r, struct capture_query *q)
 		q->damaged = true;
 		return;
 	}
+	q->truncated = arena_copy(&q->arena, http_find(&c.warc,
+	    STR("WARC-Truncated")));
 	if (q->answer_only)
 		put_answer_hop(q, &c);
 	buf_clear(&r->body);

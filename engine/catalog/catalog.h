@@ -263,6 +263,7 @@ struct capture_query {
 	size_t hops_n;
 	struct str body_bytes;       /* decoded */
 	bool cut, damaged;
+	struct str truncated;        /* WARC-Truncated of the body's record */
 	const struct str *links;     /* found in it, absolute; at most 10,000 */
 	size_t links_n;
 	const struct journal_entry *duplicates;   /* same digest, at most 100 */

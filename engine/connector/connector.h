@@ -232,6 +232,8 @@ struct connector_answer {
 	struct wall when;            /* it came, or the stream ended */
 	struct wall began;           /* of a stream: its head came; us 0: it
 	                              * has not */
+	bool cut;                    /* of a stream: the platform has not ended
+	                              * it, we have */
 };
 
 /* ---- What an answer says ----------------------------------------------- */

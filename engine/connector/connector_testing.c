@@ -330,6 +330,7 @@ give_answer(struct driver *d, const struct connector_call *call,
 		.body = bytes ? str_of(given->body) : STR_NONE,
 		.refused = refused ? str_of(given->body) : STR_NONE,
 		.began = { stream && fine ? began_s * US_PER_S : 0 },
+		.cut = given->cut,
 		.when = { when_s * US_PER_S } }, &f);
 	yyjson_doc_free(doc);
 	buf_free(&text);
@@ -488,7 +489,8 @@ take_step(struct driver *d, struct out *out, const struct testing_step *s,
 	}
 	give_answer(d, &out->calls[i], &(struct testing_answer){ s->status,
 		s->fields == NULL ? "" : s->fields,
-		s->text == NULL ? "" : s->text }, out->began_s[i], when_s);
+		s->text == NULL ? "" : s->text, s->what == TESTING_CUT },
+	    out->began_s[i], when_s);
 	if (d->again)
 		return;
 	out->n--;

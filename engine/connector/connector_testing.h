@@ -22,6 +22,7 @@ struct testing_answer {
 	int status;
 	const char *fields;          /* of the head, "Link: <...>\r\n"; or "" */
 	const char *body;
+	bool cut;                    /* a stream, by us */
 };
 
 struct testing_harvest {
@@ -59,6 +60,7 @@ void testing_expect_findings(const struct testing_harvest *,
 /* Events that a test feeds to a run with a stream. */
 enum testing_happening {
 	TESTING_ANSWER,              /* the call has ended so */
+	TESTING_CUT,                 /* the same of a stream, by us */
 	TESTING_EVENT,               /* `text` is an event, a line or a message
 	                              * of it */
 	TESTING_RESTART              /* saved, and loaded in a new run */

@@ -146,6 +146,8 @@ tell_answer(struct page *p)
 	if (!p->streamed)
 		call_page_tell_head(p);
 	c->truncated = page_hop(p)->truncated != NULL || p->too_long;
+	c->cut = p->streamed && call_is_cut(str_of(
+	    page_hop(p)->truncated));
 	c->damaged = p->damaged;
 	/* The records are made: the owner gets the bytes themselves. */
 	struct buf *body = p->decoded.n > 0 ? &p->decoded : &page_hop(p)->body;

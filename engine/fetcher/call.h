@@ -154,6 +154,8 @@ struct call {
 	struct http_head head;       /* of the last hop */
 	struct buf content;          /* decoded */
 	bool truncated, damaged;     /* the content is not all there was */
+	bool cut;                    /* a stream that call_stop() or a limit has
+	                              * ended */
 	bool from_archive;           /* nothing was asked */
 	struct call_received taken;  /* of a stream, from begins() on; no body
 	                              * and no end */
@@ -184,6 +186,8 @@ void call_start(struct fetcher *f, struct call *);
 /* done() follows soon, if it is not on its way.  Once; not after done(). */
 void call_stop(struct call *);
 void call_free_answer(struct call *);
+/* What `cut` says, by a record's WARC-Truncated; none: the stream was whole. */
+bool call_is_cut(struct str truncated);
 /* Receive no more frames for now, or again: what is under way still comes.
  * From begins() to done(). */
 void call_hold(struct call *, bool);

@@ -257,6 +257,14 @@ call_stream_restore(struct page *p)
 	call_page_tell_head(p);
 }
 
+/* What the platform does is "disconnect", and "time" is its silence. */
+bool
+call_is_cut(struct str truncated)
+{
+	return str_eq(truncated, STR("unspecified")) ||
+	    str_eq(truncated, STR("length"));
+}
+
 void
 call_stream_ends(struct page *p)
 {
@@ -275,6 +283,6 @@ call_stream_ends(struct page *p)
 	call_frames_end(p);
 	p->streamed = true;
 	if (h->truncated == NULL && p->end != TRANSPORT_DONE)
-		h->truncated = p->end == TRANSPORT_RESET ? "disconnect" :
-		    "unspecified";
+		h->truncated = p->end == TRANSPORT_STOPPED && !p->damaged ?
+		    "unspecified" : "disconnect";
 }

@@ -695,7 +695,7 @@ a_stream_lasts_until_it_is_silent(void **state)
 	assert_int_equal(a.bytes, 3 * 24 * 60);
 	assert_int_equal(a.done, 1);
 	assert_int_equal(a.call.end, CALL_ANSWERED);
-	assert_true(a.call.truncated);
+	assert_true(a.call.truncated && !a.call.cut);
 	assert_int_equal(a.call.content.n, 0);
 	assert_int_equal(a.call.number, 2);
 	assert_int_equal(b.done, 1);
@@ -743,7 +743,7 @@ a_stream_is_stopped_by_its_owner(void **state)
 	fetch_rig_pass(&rig, 1000);
 	assert_int_equal(a.done, 1);
 	assert_int_equal(a.pieces, 3);
-	assert_true(a.call.truncated);
+	assert_true(a.call.truncated && a.call.cut);
 	assert_int_equal(a.call.number, 2);
 	assert_int_equal(rig.open, 0);
 	end(&a);
@@ -818,6 +818,7 @@ a_stream_ends_when_its_reader_is_behind(void **state)
 		assert_int_equal(a.done, 1);
 		assert_int_equal(a.pieces, ten ? 10 : 9);
 		assert_int_equal(a.call.truncated, ten);
+		assert_int_equal(a.call.cut, ten);
 		end(&a);
 		loop_free(&slow);
 	}

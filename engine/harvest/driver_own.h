@@ -113,6 +113,7 @@ struct driver_answer {
 	bool too_long;               /* for fetch.body_bytes_max */
 	struct wall when;
 	struct wall began;           /* of a stream */
+	bool cut;                    /* of a stream: by us */
 };
 enum driver_verdict {
 	VERDICT_TAKEN,       /* the connector has it; the slot may be free */

@@ -84,6 +84,10 @@ take_stream(struct slot *s, struct capture_query *q,
 	if (!driver_is_stream(&s->call) || answer->status / 100 != 2)
 		return false;
 	answer->began.us = q->entry.start.us + MAX(q->entry.first_byte_us, 0);
+	/* One that was recovered from its spool has no time of its first byte:
+	 * this end was our process's. */
+	answer->cut = call_is_cut(q->truncated) ||
+	    q->entry.first_byte_us < 0;
 	driver_feed(s, q->body_bytes, answer->when);
 	driver_end_stream(s, answer);
 	s->driver->look.replayed++;

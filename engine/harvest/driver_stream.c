@@ -88,7 +88,7 @@ void
 driver_end_stream(struct slot *s, const struct driver_answer *in)
 {
 	struct connector_answer a = { .status = in->status, .head = in->head,
-	    .when = in->when, .began = in->began };
+	    .when = in->when, .began = in->began, .cut = in->cut };
 
 	/* What is not whole is no event. */
 	buf_clear(&s->part);
@@ -191,6 +191,7 @@ driver_take_stream(struct slot *s)
 		d->look.calls++;
 		a.status = c->status;
 		a.head = &c->head;
+		a.cut = c->cut;
 	} else if (c->end != CALL_FAILED) {
 		return false;
 	}

@@ -177,8 +177,27 @@ def follow(kind, host, order, keys, id_of):
          (75, len(wanted())))
 
 
+def cut_in_silence(kind):
+    """A stream without a line that we end is none that Twitter has ended."""
+    host, order, keys, _ = TYPES[kind]
+    place = kind + "_cut"
+    order = [kind, *order, "--credentials-file", put(place, keys)]
+    for i in range(7):
+        run = Run(place, *(order if i == 0 else ["--resume"]))
+        run.end(signal.SIGKILL if i % 2 else signal.SIGINT)
+    run = Run(place, "--resume")
+    add(host, 3)
+    time.sleep(1.5)
+    code, out, err = run.end(signal.SIGINT)
+    same(f"{kind}, cut in silence: it goes on", (code, out.get("items")),
+         (75, 3))
+
+
 for kind in sys.argv[2:] or TYPES:
     follow(kind, *TYPES[kind])
+for kind in sys.argv[2:] or TYPES:
+    if kind in ("twitter_filter", "twitter_filter_stream"):
+        cut_in_silence(kind)
 unknown = {(x["host"], x["path"]) for x in sim.log() if not x["known"]}
 same("nothing was asked that the simulator does not know", unknown, set())
 python = python_with("warcio", "warcio==1.7.5", "cdxj-indexer==1.5.0",

@@ -72,7 +72,7 @@ twitter_stream_end(struct twitter_stream *s,
 	/* Until a stream has begun, the gap goes on. */
 	if (answer->began.us != 0 || s->ended.us == 0)
 		s->ended = answer->when;
-	s->failures = fine ? 0 : s->failures + 1;
+	s->failures = fine ? 0 : s->failures + !answer->cut;
 	s->next.us = answer->when.us + (int64_t)MAX(s->failures, 1) *
 	    step_of(answer) * US_PER_S;
 	return s->failures < FAILURES_MAX;

@@ -20,6 +20,7 @@
 #define LINE(text) LINE_AT(0, text)
 #define END ANSWER(0, 200, NULL)
 #define LOST ANSWER(0, 0, NULL)
+#define CUT { TESTING_CUT, 0, 200, NULL, NULL }
 #define STATUS(status) ANSWER(0, status, "{}")
 #define RESTART { TESTING_RESTART, 0, 0, NULL, NULL }
 #define TWEET LINE("{\"id_str\":\"7\"}")
@@ -87,6 +88,20 @@ a_stream_that_ends_is_opened_again(void **state)
 	(void)state;
 	SAMPLED(SAMPLE "\n" COUNT SAMPLE " from=3\n" COUNT SAMPLE " from=5\n",
 	    TWEET, END, TWEET, LOST);
+}
+
+/* They say nothing of Twitter, and neither forgive what came before. */
+static void
+streams_that_we_cut_are_no_failures(void **state)
+{
+	(void)state;
+	SAMPLED(SAMPLE "\n" SAMPLE " from=2\n" SAMPLE " from=3\n"
+	    SAMPLE " from=4\n" SAMPLE " from=5\n" SAMPLE " from=6\n"
+	    SAMPLE " from=7\n", CUT, CUT, CUT, CUT, CUT, CUT);
+	SAMPLED(SAMPLE "\n" SAMPLE " from=2\n" SAMPLE " from=4\n"
+	    SAMPLE " from=6\n" SAMPLE " from=8\n" SAMPLE " from=9\n"
+	    "fail unknown_error: Twitter's stream was lost 5 times in a row\n",
+	    LOST, LOST, LOST, LOST, CUT, LOST);
 }
 
 static void
@@ -382,6 +397,7 @@ main(void)
 		cmocka_unit_test(urls_are_found_where_they_are_wanted),
 		cmocka_unit_test(filters_are_joined),
 		cmocka_unit_test(a_stream_that_ends_is_opened_again),
+		cmocka_unit_test(streams_that_we_cut_are_no_failures),
 		cmocka_unit_test(failures_wait_longer_each_time),
 		cmocka_unit_test(a_line_ends_a_row_of_failures),
 		cmocka_unit_test(gaps_are_told_once),
