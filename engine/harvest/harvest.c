@@ -178,7 +178,7 @@ harvest_settled(struct harvest *h)
 	if (h->web == NULL || !harvest_web_is_ending(h->web))
 		loop_timer_stop(h->all->options.home, &h->stop_timer);
 	loop_timer_stop(h->all->options.home, &h->roll_timer);
-	/* It was asked to stop meanwhile: what was noted says that it goes on. */
+	/* Asked to stop meanwhile: what was noted says that it goes on. */
 	if (h->end == STORE_HARVEST_GOES_ON && h->aim == AIM_STOP &&
 	    h->web == NULL) {
 		harvest_settle(h);

@@ -102,7 +102,9 @@ sim.faults({"match": {"path": "/archive/*"}, "fault": {"page": "loop"}},
             "fault": {"page": "loop"}})
 run = harvest(["/feed.json"], history=True)
 same("documents that lead in a circle", run.codes(), ["token_unknown_error"])
-sim.faults()
+run = harvest(["/archive.xml"], history=True)
+same("archives that lead in a circle", run.codes(), ["token_unknown_error"])
+check("both were met", 0 not in sim.faults())
 
 # ---- Jetstream -------------------------------------------------------------------
 
