@@ -214,6 +214,8 @@ struct connector_call {
 	                              * readers of responses cannot read it */
 	unsigned silence_s;          /* of a stream: so long without a byte
 	                              * ends it */
+	bool overlaps;               /* of EVENTS: the platform allows another
+	                              * such stream before this one has ended */
 	struct wall not_before;      /* us 0: at once */
 };
 

@@ -11,7 +11,8 @@ bool
 driver_is_out(const struct driver *d)
 {
 	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++)
-		if (d->slots[i].state == SLOT_OUT)
+		if (d->slots[i].state == SLOT_OUT ||
+		    driver_is_successor_out(&d->slots[i]))
 			return true;
 	return d->reading;
 }
@@ -213,17 +214,29 @@ driver_learn(struct slot *s)
 }
 
 void
-driver_call_done(struct call *c)
+driver_end_call(struct slot *s)
 {
-	struct slot *s = CONTAINER(c, struct slot, sent);
 	struct driver *d = s->driver;
 
+	s->successor = NULL;
 	driver_learn(s);
 	if (s->asks_token)
 		d->token_is_asked = false;
 	if (!driver_end_early(s) && !driver_take_stream(s))
 		take_end(s);
-	call_free_answer(c);
+	call_free_answer(&s->sent);
+}
+
+void
+driver_call_done(struct call *c)
+{
+	struct slot *s = CONTAINER(c, struct slot, sent);
+	struct driver *d = s->driver;
+
+	if (s->state == SLOT_AHEAD)
+		driver_successor_done(s);
+	else
+		driver_end_call(s);
 	if (d->options.moved != NULL)
 		d->options.moved(d->options.arg);
 	driver_look_early(d);
@@ -243,8 +256,8 @@ turn_came(struct timer *t)
 	driver_pump(s->driver);
 }
 
-static struct slot *
-free_slot(struct driver *d)
+struct slot *
+driver_free_slot(struct driver *d)
 {
 	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++)
 		if (d->slots[i].state == SLOT_FREE)
@@ -257,7 +270,7 @@ driver_fill(struct driver *d)
 {
 	struct slot *s;
 
-	while (d->end == DRIVER_GOES_ON && (s = free_slot(d)) != NULL) {
+	while (d->end == DRIVER_GOES_ON && (s = driver_free_slot(d)) != NULL) {
 		enum connector_next next = d->connector->next(d->run, &s->call);
 		if (next == CONNECTOR_END)
 			d->end = DRIVER_SUCCESS;
@@ -265,6 +278,8 @@ driver_fill(struct driver *d)
 			return;
 		arena_reset(&s->arena);
 		s->url = driver_shown_url(&s->call, &s->arena);
+		if (driver_take_successor(s))
+			continue;
 		s->state = SLOT_READY;
 		s->not_before.ns = 0;
 		s->failures = s->refusals = 0;
@@ -277,8 +292,10 @@ driver_pump(struct driver *d)
 {
 	if (d->recovering)
 		return;
-	if (!d->held || d->replaying)
+	if (!d->held || d->replaying || driver_must_take_successor(d))
 		driver_fill(d);
+	driver_look_at_roll(d);
+	driver_drop_successors(d);
 	if (d->held || d->end != DRIVER_GOES_ON)
 		driver_stop_streams(d);
 	if (d->replaying)
@@ -354,6 +371,7 @@ driver_close(struct driver **dp)
 		arena_free(&d->slots[i].arena);
 		buf_free(&d->slots[i].part);
 		buf_free(&d->slots[i].event);
+		buf_free(&d->slots[i].early);
 		driver_free_frames(&d->slots[i]);
 	}
 	mem_free(&d->left);
@@ -398,7 +416,7 @@ driver_start(struct driver *d, uint32_t crawl, uint64_t last)
 }
 
 void
-driver_hold(struct driver *d)
+driver_stop_calls(struct driver *d)
 {
 	d->held = true;
 	driver_stop_streams(d);
@@ -406,9 +424,41 @@ driver_hold(struct driver *d)
 }
 
 void
+driver_hold(struct driver *d)
+{
+	bool ahead = driver_is_ahead(d);
+
+	d->rolls = d->rolling = false;
+	driver_stop_calls(d);
+	/* The connector asks for it, and it ends. */
+	if (ahead)
+		driver_pump(d);
+}
+
+void
+driver_roll(struct driver *d)
+{
+	if (d->held || d->rolls)
+		return;
+	d->rolls = d->end == DRIVER_GOES_ON && !d->replaying &&
+	    !d->recovering && driver_open_successors(d);
+	if (!d->rolls)
+		driver_hold(d);
+}
+
+bool
+driver_is_ahead(const struct driver *d)
+{
+	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++)
+		if (d->slots[i].state == SLOT_AHEAD)
+			return true;
+	return false;
+}
+
+void
 driver_go_on(struct driver *d)
 {
-	d->held = false;
+	d->held = d->rolls = d->rolling = false;
 	driver_pump(d);
 }
 
@@ -425,7 +475,7 @@ void
 driver_cut(struct driver *d)
 {
 	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++)
-		if (d->slots[i].state == SLOT_OUT)
+		if (d->slots[i].state >= SLOT_OUT)
 			driver_stop_call(&d->slots[i]);
 }
 

@@ -90,6 +90,14 @@ void driver_start(struct driver *, uint32_t crawl, uint64_t last);
 /* Make no further call, and end streams; quiet() follows, not before this
  * returns. */
 void driver_hold(struct driver *);
+/*
+ * As driver_hold(), for a moment: where the platform allows it, the next stream
+ * is open before the one before it ends, and stays open; what comes of it waits
+ * for driver_go_on().  Nothing when it is held already.
+ */
+void driver_roll(struct driver *);
+/* A stream has stayed open so.  driver_hold() ends it, and quiet() follows. */
+bool driver_is_ahead(const struct driver *);
 /* Make calls again. */
 void driver_go_on(struct driver *);
 /* Cut the calls that are out; they are as lost. */

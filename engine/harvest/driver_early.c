@@ -165,9 +165,9 @@ alone(struct driver *d)
 	struct slot *found = NULL;
 
 	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++) {
-		if (d->slots[i].state != SLOT_OUT)
+		if (d->slots[i].state < SLOT_OUT)
 			continue;
-		if (found != NULL)
+		if (found != NULL || d->slots[i].state == SLOT_AHEAD)
 			return NULL;
 		found = &d->slots[i];
 	}

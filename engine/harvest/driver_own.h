@@ -13,7 +13,8 @@ enum slot_state {
 	SLOT_FREE,
 	SLOT_READY,          /* to be sent, or replayed */
 	SLOT_WAITS,          /* for its turn, or before another try */
-	SLOT_OUT
+	SLOT_OUT,
+	SLOT_AHEAD           /* out, and the connector has not asked for it */
 };
 
 /* A call that the connector wants made. */
@@ -40,6 +41,17 @@ struct slot {
 	struct buf part, event;      /* of a line; lines of an event */
 	bool event_has_field;
 	struct frames *frames;       /* of a WebSocket; or NULL */
+	size_t stream_bytes;         /* decoded, so far */
+	/* Of a stream: the one that was opened to follow it; driver_renew.c. */
+	struct slot *successor;
+	bool renewed_once;           /* it had one */
+	/* Of one that is AHEAD. */
+	struct timer late;           /* until it is open, or given up */
+	bool open;                   /* the one before it may end */
+	struct buf early;            /* what has come of it */
+	struct wall early_when;
+	bool ended;                  /* it is archived */
+	bool dropped;                /* nobody wants it */
 	/* For driver_sign(), on the host's loop: `consumer` is the secret of
 	 * the other kinds, too. */
 	struct oauth1_keys keys;
@@ -73,7 +85,9 @@ struct driver {
 	uint32_t crawl;
 	struct slot slots[DRIVER_CALLS_MAX];
 	uint64_t captures;           /* whose answers are in */
-	bool started, held, told_quiet;
+	bool started, held;
+	bool rolls;                  /* held when all successors are open */
+	bool rolling;                /* held, and successors stay open */
 	enum driver_end end;
 	unsigned failures;           /* of tries_max */
 	bool secret_told;
@@ -149,6 +163,25 @@ void driver_end_stream(struct slot *, const struct driver_answer *);
 bool driver_take_stream(struct slot *);
 void driver_stop_streams(struct driver *);
 
+/* driver_renew.c: streams that overlap. */
+/* One is open for each stream that is to end and allows it; false: for none. */
+bool driver_open_successors(struct driver *);
+/* A stream has so many bytes that it will end soon. */
+void driver_look_at_length(struct slot *);
+/* Of a slot that is AHEAD: it has begun, given bytes, ended. */
+void driver_successor_began(struct slot *);
+void driver_successor_bytes(struct slot *, struct str, struct wall when);
+void driver_successor_done(struct slot *);
+/* The connector asks for the stream of `s`, which is not used then.  False:
+ * none of them is open. */
+bool driver_take_successor(struct slot *s);
+/* One that is open must be taken over, though no other call is made. */
+bool driver_must_take_successor(const struct driver *);
+void driver_drop_successors(struct driver *);
+/* Hold the driver if it rolls and all successors are open. */
+void driver_look_at_roll(struct driver *);
+bool driver_is_successor_out(const struct slot *);
+
 /* driver_frames.c: messages of a WebSocket. */
 void driver_follow_frames(struct slot *);
 /* The call has ended.  True: what there is of it becomes records first. */
@@ -175,6 +208,8 @@ void driver_make_redactor(struct driver *);
 
 /* driver_send.c: send it, or have it wait for its turn. */
 void driver_send(struct slot *);
+/* It is sent in any case. */
+void driver_send_now(struct slot *);
 /* The token's request has ended so.  True: the calls can go on; else `a` is
  * the answer of the slot's own call. */
 bool driver_take_token(struct slot *, struct driver_answer *a);
@@ -190,8 +225,13 @@ void driver_pump(struct driver *);
 bool driver_is_out(const struct driver *);
 void driver_wait_until(struct slot *, struct mono at, const char *what);
 void driver_wait_ms(struct slot *, int64_t ms, const char *what);
+struct slot *driver_free_slot(struct driver *);
+/* No call is to be made any more, and streams end. */
+void driver_stop_calls(struct driver *);
 /* The slot's call has ended. */
 void driver_call_done(struct call *);
+/* What it gave is taken. */
+void driver_end_call(struct slot *);
 /* The budget learns of its answer, once. */
 void driver_learn(struct slot *);
 /* The slot's call is to end. */

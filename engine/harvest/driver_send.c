@@ -102,8 +102,8 @@ make_headers(struct slot *s)
 		add_field(s, c->fields[i].name, c->fields[i].value);
 }
 
-static void
-send_call(struct slot *s)
+void
+driver_send_now(struct slot *s)
 {
 	const struct connector_call *c = &s->call;
 	struct driver *d = s->driver;
@@ -119,6 +119,8 @@ send_call(struct slot *s)
 	    .redactor = d->options.redact ? d->redactor : NULL,
 	    .sign = driver_sign, .done = driver_call_done };
 	s->began.us = 0;
+	s->stream_bytes = 0;
+	s->renewed_once = false;
 	s->is_whole = s->is_learned = false;
 	if (driver_is_stream(c))
 		driver_follow(s);
@@ -187,5 +189,5 @@ driver_send(struct slot *s)
 	if (wants_token(s))
 		ask_token(s);
 	else if (know_secret_name(s) && take_budget(s, today))
-		send_call(s);
+		driver_send_now(s);
 }

@@ -125,6 +125,8 @@ begins(struct call *c)
 
 	s->began = clock_wall();
 	begin_spool(s);
+	if (s->state == SLOT_AHEAD)
+		driver_successor_began(s);
 }
 
 static void
@@ -140,7 +142,13 @@ piece(struct call *c, struct str bytes)
 {
 	struct slot *s = CONTAINER(c, struct slot, sent);
 
+	s->stream_bytes += bytes.n;
+	if (s->state == SLOT_AHEAD) {
+		driver_successor_bytes(s, bytes, clock_wall());
+		return;
+	}
 	driver_feed(s, bytes, clock_wall());
+	driver_look_at_length(s);
 	driver_pump(s->driver);
 }
 

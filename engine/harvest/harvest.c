@@ -172,9 +172,23 @@ harvest_delivered(struct harvest *h)
 	set_last_state(h);
 }
 
+/* A stream stays open while files settle, but not for longer. */
+static bool
+ends_stream_ahead(struct harvest *h)
+{
+	if (h->end != STORE_HARVEST_GOES_ON || h->web != NULL ||
+	    !driver_is_ahead(h->driver) ||
+	    (h->aim == AIM_RUN && !harvest_must_wait(h)))
+		return false;
+	driver_hold(h->driver);
+	return true;
+}
+
 void
 harvest_settled(struct harvest *h)
 {
+	if (ends_stream_ahead(h))
+		return;
 	if (h->web == NULL || !harvest_web_is_ending(h->web))
 		loop_timer_stop(h->all->options.home, &h->stop_timer);
 	loop_timer_stop(h->all->options.home, &h->roll_timer);
@@ -209,8 +223,10 @@ driver_moved(void *arg)
 {
 	struct harvest *h = arg;
 
-	if (harvest_should_roll(h) || harvest_must_wait(h))
+	if (harvest_must_wait(h))
 		driver_hold(h->driver);
+	else if (harvest_should_roll(h))
+		driver_roll(h->driver);
 }
 
 static void

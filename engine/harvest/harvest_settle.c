@@ -51,7 +51,7 @@ roll_over(struct timer *t)
 	if (h->web != NULL)
 		harvest_web_roll(h->web);
 	else
-		driver_hold(h->driver);
+		driver_roll(h->driver);
 }
 
 void

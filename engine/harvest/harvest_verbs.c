@@ -83,7 +83,7 @@ aim_at(struct harvest *h, enum harvest_aim aim)
 	/* It settles in any case, and looks then. */
 	if (h->web != NULL)
 		harvest_web_look(h->web);
-	else
+	else if (!h->settling.under_way)
 		driver_hold(h->driver);
 }
 

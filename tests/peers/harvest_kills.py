@@ -521,7 +521,8 @@ streams = [
 door = Serve("one", [
     f"harvest.url=amqp://guest@127.0.0.1:{rabbit.port}",
     "harvest.instance=one", "urlfrontier.listen=off",
-    "harvest.web_messages=off",
+    # Streams are renewed between the kills, too.
+    "harvest.web_messages=off", "warc.rollover_s=5s",
     "harvest.concurrency=mastodon_harvester=4",
     f"harvest.roots=/sfm-data={ROOT}",
     "fetch.resolve=" + ",".join(f"{h}:443:127.0.0.1:{sim.port}"

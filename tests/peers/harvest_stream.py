@@ -193,8 +193,60 @@ def cut_in_silence(kind):
          (75, 3))
 
 
+def exported(place, honour):
+    """What comes of the archive: {id: whether an edit is there}."""
+    shutil.rmtree(place + "/json", ignore_errors=True)
+    code, out, err = ours("archive", "export", "json_full", "--honour-deletes",
+                          honour, place + "/posts", "--into", place + "/json")
+    same(f"{place}: exported", code, 0)
+    found = {}
+    for path in sorted(glob.glob(place + "/json/*.*")):
+        with open(path, encoding="utf-8") as f:
+            for post in map(json.loads, f):
+                found[post["id"]] = found.get(post["id"]) or \
+                    post["edited_at"] is not None
+    return found
+
+
+def renewed():
+    """Streams that end with their file overlap: edits and deletions, which no
+    timeline has, are not missed."""
+    place = "renewed"
+    host, order, keys, _ = TYPES["mastodon_stream"]
+    run = Run(place, "mastodon_stream", *order, "--credentials-file",
+              put(place, keys), "--set", "warc.rollover_s=2s")
+    seen, began = set(posts(host)), streams()
+    changed, gone = set(), set()
+    for i in range(120):
+        add(host, 2)
+        new = [p for p in posts(host) if p not in seen]
+        seen.update(new)
+        for p in new[:1]:
+            sim.own("change", {"host": host, "edit": p})
+            changed.add(p)
+        for p in new[1:]:
+            sim.own("change", {"host": host, "delete": p})
+            gone.add(p)
+        time.sleep(0.1)
+    time.sleep(1)
+    check(f"renewed: often ({streams() - began} times)",
+          streams() - began >= 4)
+    code, out, err = run.end(signal.SIGINT)
+    same("renewed: exit code", code, 75)
+    all_of, kept = exported(place, "no"), exported(place, "yes")
+    missing = [p for p in changed if not all_of.get(p)]
+    check("renewed: no edit is missing", changed and not missing, missing)
+    check("renewed: no deletion is missing", gone and
+          not gone & set(kept), gone & set(kept))
+    same("renewed: posts and edits count once", out.get("items"),
+         len(all_of) + len(changed))
+    is_sound("renewed", place)
+
+
 for kind in sys.argv[2:] or TYPES:
     follow(kind, *TYPES[kind])
+if "mastodon_stream" in (sys.argv[2:] or TYPES):
+    renewed()
 for kind in sys.argv[2:] or TYPES:
     if kind in ("twitter_filter", "twitter_filter_stream"):
         cut_in_silence(kind)

@@ -21,7 +21,7 @@
 #define SAVED_VERSION 1
 #define SILENCE_S 90u
 #define PAUSE_MAX_S 60u
-/* Posts that are remembered, so that they count once. */
+/* Posts and changes that are remembered, so that they count once. */
 #define KNOWN_MAX 1000u
 
 enum mark { MARK_ACCESS, MARK_STREAM, MARK_PAGE };
@@ -103,6 +103,7 @@ call_stream(struct stream *s, struct connector_call *call)
 		call->mark = MARK_STREAM;
 		call->expect = CONNECTOR_EVENTS;
 		call->silence_s = SILENCE_S;
+		call->overlaps = true;
 		if (s->pause_s > 0)
 			call->not_before.us = s->ended.us +
 			    (int64_t)s->pause_s * US_PER_S;
@@ -152,13 +153,10 @@ set_text(struct buf *b, struct str text)
 
 /* False: it has come before. */
 static bool
-note_id(struct stream *s, struct str id)
+note_text(struct stream *s, struct str text)
 {
-	uint64_t hash = hash_bytes(id, 0);
+	uint64_t hash = hash_bytes(text, 0);
 
-	if (s->newest.n == 0 ||
-	    mastodon_id_order(buf_str(&s->newest), id) < 0)
-		set_text(&s->newest, id);
 	for (size_t i = 0; i < s->known_n; i++)
 		if (s->known[i] == hash)
 			return false;
@@ -166,6 +164,15 @@ note_id(struct stream *s, struct str id)
 	s->known_at = (s->known_at + 1) % KNOWN_MAX;
 	s->known_n = MIN(s->known_n + 1, KNOWN_MAX);
 	return true;
+}
+
+static bool
+note_id(struct stream *s, struct str id)
+{
+	if (s->newest.n == 0 ||
+	    mastodon_id_order(buf_str(&s->newest), id) < 0)
+		set_text(&s->newest, id);
+	return note_text(s, id);
 }
 
 static void
@@ -178,6 +185,17 @@ fail_run(struct stream *s, const struct connector_findings *f,
 }
 
 /* ---- Events ------------------------------------------------------------ */
+
+/* By two streams that overlap it comes twice. */
+static bool
+note_change(struct stream *s, struct str id, yyjson_val *post,
+    struct arena *a)
+{
+	struct str edited = json_text(yyjson_obj_get(post, "edited_at"));
+
+	return edited.n == 0 || note_text(s, arena_printf(a, "%.*s %.*s",
+	    STR_FMT(id), STR_FMT(edited)));
+}
 
 /* A new post, or one that was changed: then it counts again. */
 static void
@@ -194,7 +212,8 @@ read_post(struct stream *s, struct str json, bool is_new,
 		f->note(f->arg, CONNECTOR_WARNING, "unknown_error", STR(
 		    "an event of the stream has no post, and is not counted"),
 		    NULL);
-	} else if (!is_new || note_id(s, id)) {
+	} else if (is_new ? note_id(s, id) :
+	    note_change(s, id, post, &a)) {
 		f->count(f->arg, MASTODON_LABEL, 1);
 		mastodon_find_urls(post, f);
 	}

@@ -56,6 +56,23 @@ posts_come_as_events(void **state)
 	    EVENT("event: delete\ndata: ../x\n"), EVENT("event: update\n"));
 }
 
+/* As two streams that overlap give it. */
+static void
+a_change_counts_once(void **state)
+{
+#define CHANGE(when)                                                         \
+	EVENT("event: status.update\ndata: {\"id\":\"9\",\"edited_at\":" when  \
+	    "}\n")
+	(void)state;
+	EXPECT("", ASK_ACCESS ASK_STREAM "\n" COUNT("1") COUNT("1") COUNT("1")
+	    COUNT("1"),
+	    OPEN, CHANGE("\"2026-01-02T03:04:05Z\""),
+	    CHANGE("\"2026-01-02T03:04:05Z\""),
+	    CHANGE("\"2026-01-02T03:04:06Z\""),
+	    EVENT("event: update\ndata: " POST("9") "\n"),
+	    CHANGE("\"2026-01-02T03:04:05Z\""), CHANGE("null"));
+}
+
 static void
 events_that_are_none_are_told(void **state)
 {
@@ -319,6 +336,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(posts_come_as_events),
+		cmocka_unit_test(a_change_counts_once),
 		cmocka_unit_test(events_that_are_none_are_told),
 		cmocka_unit_test(streams_have_their_paths),
 		cmocka_unit_test(
