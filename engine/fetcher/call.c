@@ -265,13 +265,16 @@ page_step_answer(struct page *p)
 	struct why w = WHY_INIT;
 	enum page_step next;
 
+	if (p->call->collected && !p->compared && is_archived(p))
+		return PAGE_DEDUPE;
 	if (!p->streamed || is_archived(p))
 		page_decode(p);
 	if ((is_archived(p) && !put_records(p, &w)) ||
 	    !put_checkpoint(p, &w))
 		return page_finish(p, OUTCOME_EXCEPTION, EXCEPTION_PROTOCOL,
 		    arena_copy(&p->submission.arena, str_of(w.text)));
-	call_newest_note(p);
+	if (!p->call->collected)
+		call_newest_note(p);
 	next = page_finish(p, OUTCOME_CALL, 0, STR_NONE);
 	if (!is_archived(p))
 		p->submission.outcome = OUTCOME_NONE;

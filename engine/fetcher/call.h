@@ -73,6 +73,11 @@ struct call {
 	size_t headers_n;
 	struct cookie_jar *session;  /* its own until done(); NULL: none */
 	bool robots;                 /* else its owner keeps a budget */
+	bool collected;              /* noted, for later ones of the crawl's
+	                              * collection */
+	/* And what that has already becomes a revisit: the same body, and 304
+	 * to a condition that is in `headers`. */
+	bool revisits;
 	bool follow;                 /* up to fetch.redirects_max redirects */
 	unsigned tries_max;          /* 0: fetch.tries_max */
 	int64_t timeout_ms;          /* of a try; 0: the policy's */

@@ -1,4 +1,5 @@
 /* Is the same payload in the collection already? */
+#include "engine/fetcher/call.h"
 #include "engine/fetcher/collection.h"
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/fetcher/revalidate.h"
@@ -26,12 +27,22 @@ look_up_digest(struct ledger_query *q, struct index *x)
 	p->dup_uri = (struct str){ in.p, in.n };
 }
 
+static enum page_step
+next_step(const struct page *p)
+{
+	return p->kind == PAGE_OF_CALL ? PAGE_ANSWER : PAGE_ARCHIVE;
+}
+
 static void
 digest_looked_up(struct ledger_query *q)
 {
 	struct page *p = CONTAINER(q, struct page, lookup);
 
-	page_resume(p, PAGE_ARCHIVE);
+	if (p->dup_uri.n != 0) {
+		p->submission.duplicate = true;
+		p->submission.digest_key = STR_NONE;
+	}
+	page_resume(p, next_step(p));
 }
 
 enum page_step
@@ -39,6 +50,7 @@ page_step_dedupe(struct page *p)
 {
 	if (page_lend(p))
 		return PAGE_WAIT;
+	p->compared = true;
 	struct hop *h = page_hop(p);
 	struct str body = buf_str(&h->body);
 	FREED(buf_free) struct buf key = BUF_INIT, rest = BUF_INIT;
@@ -48,16 +60,17 @@ page_step_dedupe(struct page *p)
 	revalidate_note(p);
 	if (h->status < 200 || h->status > 299 || body.n == 0 ||
 	    h->truncated != NULL)
-		return PAGE_ARCHIVE;
+		return next_step(p);
 	collection_digest_key(p->crawl->shared->collection, &p->digest, &key);
 	p->submission.digest_key = arena_copy(a, buf_str(&key));
 	buf_put_be64(&rest, (uint64_t)h->start.us);
 	buf_put_str(&rest, h->url.href);
 	p->submission.digest_rest = arena_copy(a, buf_str(&rest));
 	/* Nearly all payloads are new: then the index has nothing to say. */
-	if (!digest_filter_add(p->fetcher->options.seen,
-	    p->submission.digest_key))
-		return PAGE_ARCHIVE;
+	bool seen = digest_filter_add(p->fetcher->options.seen,
+	    p->submission.digest_key);
+	if (!seen || (p->call != NULL && !p->call->revisits))
+		return next_step(p);
 	ledger_read(frontier_ledger(p->fetcher->options.frontier), &p->lookup,
 	    p->fetcher->loop, look_up_digest, digest_looked_up);
 	return PAGE_WAIT;

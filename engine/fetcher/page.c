@@ -288,9 +288,8 @@ page_step_robots(struct page *p)
 	if (!robots_allows(o->robots, url_target(u), &match))
 		return page_finish(p, OUTCOME_SKIPPED, SKIP_ROBOTS,
 		    forbidden_text(p, o, &match));
-	if (p->kind == PAGE_OF_CALL)
-		return PAGE_TURN;
-	links_from_robots(p, o);
+	if (p->kind == PAGE_URL)
+		links_from_robots(p, o);
 	return revalidate_begin(p) ? PAGE_WAIT : PAGE_TURN;
 }
 
@@ -331,10 +330,6 @@ page_step_archive(struct page *p)
 {
 	struct why w = WHY_INIT;
 
-	if (p->dup_uri.n != 0) {
-		p->submission.duplicate = true;
-		p->submission.digest_key = STR_NONE;
-	}
 	if (p->fetcher->settings->archive && !page_archive_members(p, &w))
 		return page_finish(p, OUTCOME_EXCEPTION, EXCEPTION_PROTOCOL,
 		    arena_copy(&p->submission.arena, str_of(w.text)));

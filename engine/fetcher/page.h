@@ -97,6 +97,7 @@ struct page {
 	struct revalidation *recall;     /* an earlier crawl's capture */
 	bool damaged;                    /* `content` is incomplete */
 	bool too_long;                   /* since it exceeds a limit, decoded */
+	bool compared;                   /* with the collection's */
 	struct str dup_uri;              /* the original's; empty: none */
 	struct journal_source dup_source;
 	struct wall dup_date;

@@ -14,6 +14,7 @@
 
 #include "engine/archive/archive_port.h"
 #include "engine/archive/capture.h"
+#include "engine/fetcher/call.h"
 #include "engine/fetcher/collection.h"
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/frontier/journal.h"
@@ -149,13 +150,25 @@ done(struct ledger_query *q)
 	page_resume(r->page, PAGE_TURN);
 }
 
+static bool
+may_revisit(const struct page *p)
+{
+	return p->kind == PAGE_URL || (p->call != NULL && p->call->revisits);
+}
+
+static bool
+is_collected(const struct page *p)
+{
+	return p->kind == PAGE_URL || (p->call != NULL && p->call->collected);
+}
+
 bool
 revalidate_begin(struct page *p)
 {
 	const struct crawl_shared *s = p->crawl->shared;
 
 	if ((s->others.newest == UINT32_MAX && !s->has_collection) ||
-	    p->recall != NULL || p->kind != PAGE_URL || p->hops_n > 1)
+	    p->recall != NULL || !may_revisit(p) || p->hops_n > 1)
 		return false;
 	p->recall = ARENA_NEW(&p->submission.arena, struct revalidation);
 	p->recall->page = p;
@@ -172,7 +185,8 @@ revalidate_headers(const struct page *p, struct transport_header *out)
 	const struct revalidation *r = p->recall;
 	size_t n = 0;
 
-	if (r == NULL || !r->found || p->hops_n > 1)
+	/* A call has its own. */
+	if (r == NULL || !r->found || p->hops_n > 1 || p->kind != PAGE_URL)
 		return 0;
 	if (r->etag.n != 0)
 		out[n++] = (struct transport_header){ STR("If-None-Match"),
@@ -183,13 +197,33 @@ revalidate_headers(const struct page *p, struct transport_header *out)
 	return n;
 }
 
+static bool
+has_header(const struct call *c, const char *name, struct str value)
+{
+	for (size_t i = 0; value.n > 0 && i < c->headers_n; i++)
+		if (str_eq_nocase(c->headers[i].name, str_of(name)) &&
+		    str_eq(c->headers[i].value, value))
+			return true;
+	return false;
+}
+
+/* The request was made on the condition of that capture's validators. */
+static bool
+is_asked_about(const struct page *p, const struct revalidation *r)
+{
+	return p->kind == PAGE_URL ||
+	    has_header(p->call, "If-None-Match", r->etag) ||
+	    has_header(p->call, "If-Modified-Since", r->last_modified);
+}
+
 bool
 revalidate_unchanged(struct page *p, struct parse_input *in,
     struct warc_revisit *revisit)
 {
 	const struct revalidation *r = p->recall;
 
-	if (r == NULL || !r->found || page_hop(p)->status != 304)
+	if (r == NULL || !r->found || page_hop(p)->status != 304 ||
+	    !is_asked_about(p, r))
 		return false;
 	if (in != NULL) {
 		in->body = r->body;
@@ -211,7 +245,7 @@ revalidate_note(struct page *p)
 	const struct hop *h = page_hop(p);
 	const struct revalidation *r = p->recall;
 
-	if (p->kind != PAGE_URL || p->hops_n > 1)
+	if (!is_collected(p) || p->hops_n > 1)
 		return;
 	if (collection_has_validator(h->status, h->truncated != NULL,
 	    &h->parsed)) {

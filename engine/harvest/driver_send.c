@@ -6,6 +6,7 @@
  */
 #include "engine/harvest/driver_own.h"
 
+#include "engine/connector/order.h"
 #include "engine/control/control.h"
 #include "os/clock.h"
 
@@ -114,6 +115,9 @@ driver_send_now(struct slot *s)
 	    .method = c->method == CONNECTOR_GET ? STR("GET") : STR("POST"),
 	    .url = s->url, .body = c->body, .headers = s->headers,
 	    .headers_n = s->headers_n, .robots = c->as_crawl,
+	    .collected = c->as_crawl,
+	    .revisits = c->as_crawl && connector_param_bool(
+	    d->options.order->options, "incremental"),
 	    .tries_max = c->as_crawl ? 0 : 1,
 	    .archive = c->as_metadata ? CALL_METADATA : CALL_RESPONSE,
 	    .redactor = d->options.redact ? d->redactor : NULL,

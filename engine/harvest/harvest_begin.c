@@ -14,6 +14,7 @@
 #include "engine/catalog/crawl_registry.h"
 #include "engine/harvest/harvest_own.h"
 #include "engine/harvest/state_file.h"
+#include "engine/harvest/web_plan.h"
 #include "engine/store/store_outbox.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -219,6 +220,9 @@ launch_crawl(struct harvest *h)
 	};
 	if (h->web != NULL)
 		harvest_web_fill_launch(h, &h->launch);
+	else if (h->text.connector->as_crawl)
+		h->launch.spec.collection = web_plan_collection(
+		    yyjson_doc_get_root(h->text.doc), h->path);
 	crawl_launch(h->all->options.engine, &h->launch);
 }
 

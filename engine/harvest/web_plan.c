@@ -34,15 +34,22 @@ refuse(struct web_refused *r, const char *cause, struct str token)
 		r->first[r->first_n++] = token;
 }
 
+struct str
+web_plan_collection(yyjson_val *root, struct str path)
+{
+	struct str id = json_text(yyjson_obj_get(yyjson_obj_get(root,
+	    "collection"), "id"));
+
+	return id.n > 0 ? id : path;
+}
+
 void
 web_plan_make(struct web_plan *p, const struct connector_order *o,
     yyjson_val *root, struct str path, struct arena *a)
 {
-	struct str id = json_text(yyjson_obj_get(yyjson_obj_get(root,
-	    "collection"), "id"));
 	FREED(arena_free) struct arena scratch = ARENA_INIT;
 
-	*p = (struct web_plan){ .collection = id.n > 0 ? id : path,
+	*p = (struct web_plan){ .collection = web_plan_collection(root, path),
 	    .seeds = ARENA_ARRAY(a, struct launch_seed, o->seeds_n) };
 	for (size_t i = 0; i < o->seeds_n; i++) {
 		struct str token = o->seeds[i].token;

@@ -30,10 +30,13 @@ struct web_plan {
 	struct str collection;
 };
 
+/* The collection that the start message `root` names; else it is that of
+ * `path`. */
+struct str web_plan_collection(yyjson_val *root, struct str path);
+
 /*
  * Seeds in the order of the message; they refer to the order.  `root` is the
- * start message, which may name a collection; else it is that of `path`.
- * Memory: `a`.
+ * start message, `path` as above.  Memory: `a`.
  */
 void web_plan_make(struct web_plan *, const struct connector_order *,
     yyjson_val *root, struct str path, struct arena *a);

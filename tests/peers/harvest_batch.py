@@ -394,6 +394,45 @@ def harvest_whole(t):
     is_sound(what, place)
 
 
+def revisits(place):
+    """[(profile, status)] of the newest file's records, and its responses."""
+    with gzip.open(warcs(place)[-1]) as f:
+        records = re.split(rb"(?=^WARC/1\.1\r\n)", f.read(), flags=re.M)
+    found = [re.search(rb"WARC-Profile: \S+/(\S+).*?\r\n\r\nHTTP/1.1 (\d+)", r,
+                       re.S) for r in records if b"WARC-Type: revisit" in r]
+    return [(m[1].decode(), int(m[2])) for m in found], sum(
+        b"\r\nWARC-Type: response" in r for r in records)
+
+
+def unchanged_feeds(t):
+    """What the collection has is a revisit, where it is asked for what is new:
+    304, and the same body again."""
+    place, seed = "feed-unchanged", "https://feeds.example/rss.xml"
+    order = [t.kind, "--seed", seed]
+    new = [*order, "--option", "incremental=true"]
+    same("a feed: exit code", harvest(place, *order)[0], 0)
+    same("a feed, unchanged: exit code", harvest(place, *new)[0], 0)
+    same("a feed, unchanged: a revisit", revisits(place),
+         ([("server-not-modified", 304)], 0))
+    state = place + "/posts/state.json"
+    with open(state) as f:
+        left = json.load(f)
+    for section in left.values():
+        for key in [k for k in section if not k.endswith(".seen")]:
+            del section[key]
+    with open(state, "w") as f:
+        json.dump(left, f)
+    code, out, err = harvest(place, *new)
+    same("a feed, the same body: nothing is new", (code, out.get("items")),
+         (0, 0))
+    same("a feed, the same body: a revisit", revisits(place),
+         ([("identical-payload-digest", 200)], 0))
+    same("a feed, all of it again: exit code", harvest(place, *order)[0], 0)
+    same("a feed, all of it again: a response", revisits(place), ([], 1))
+    is_sound("a feed", place)
+    same("a feed: rows", rows_of(place), 2 * len(at(FEEDS, "/rss.xml")))
+
+
 def requests():
     return [x for x in sim.log() if not x["path"].startswith("/robots")]
 
@@ -505,6 +544,8 @@ def leaks(place, secrets):
 def harvest_of(t):
     for what in harvest_whole, harvest_killed, harvest_faulty:
         what(t)
+    if t.kind == "feed_entries":
+        unchanged_feeds(t)
     place = t.name.replace(" ", "_")
     secrets = [v for k, v in t.keys.items() if k != "instance"]
     for what in "whole", "killed", "faults":
