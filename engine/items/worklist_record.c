@@ -164,7 +164,7 @@ worklist_put_run(struct item_tx *tx, const struct run_record *r)
 	static const struct run_usage none;
 	const struct run_usage *u = r->usage == NULL ? &none : r->usage;
 	const struct worklist_run *run = r->run;
-	struct arena *a = item_tx_arena(tx);
+	struct arena *a = item_tx_scratch(tx);
 	FREED(buf_free) struct buf b = BUF_INIT;
 	size_t short_n;
 
