@@ -285,44 +285,67 @@ database_number(struct database *d, const char *text, int64_t *out,
 /* -- Binding -- */
 
 static void
-bind_value(struct query *q, int at, struct value v)
+fail_parameter(struct query *q, int at)
+{
+	struct why w = WHY_INIT;
+
+	query_fail(q, why(&w, ERR_BROKEN, "there is no parameter ?%d", at),
+	    &w);
+}
+
+/* Where to bind it; NULL: there is no such parameter, or an error. */
+static inline struct value *
+value_at(struct query *q, int at)
 {
 	CHECK(!q->has_run);
 	if (q->err != OK)
-		return;
-	if (at >= 1 && (unsigned)at <= q->width) {
-		q->values[q->rows * q->width + (unsigned)at - 1] = v;
-		return;
-	}
-	struct why w = WHY_INIT;
-	query_fail(q, why(&w, ERR_BROKEN, "there is no parameter ?%d", at),
-	    &w);
+		return NULL;
+	if (at >= 1 && (unsigned)at <= q->width)
+		return &q->values[q->rows * q->width + (unsigned)at - 1];
+	fail_parameter(q, at);
+	return NULL;
 }
 
 void
 query_str(struct query *q, int at, struct str s)
 {
-	bind_value(q, at, (struct value){ .kind = s.p == NULL ? VALUE_NULL :
-	    VALUE_STR, .str = s });
+	struct value *v = value_at(q, at);
+
+	if (v == NULL)
+		return;
+	v->kind = s.p == NULL ? VALUE_NULL : VALUE_STR;
+	v->str = s;
 }
 
 void
 query_bytes(struct query *q, int at, struct str s)
 {
-	bind_value(q, at, (struct value){ .kind = VALUE_BYTES,
-	    .str = s.n == 0 ? STR("") : s });
+	struct value *v = value_at(q, at);
+
+	if (v == NULL)
+		return;
+	v->kind = VALUE_BYTES;
+	v->str = s.n == 0 ? STR("") : s;
 }
 
 void
-query_i64(struct query *q, int at, int64_t v)
+query_i64(struct query *q, int at, int64_t i64)
 {
-	bind_value(q, at, (struct value){ .kind = VALUE_I64, .i64 = v });
+	struct value *v = value_at(q, at);
+
+	if (v == NULL)
+		return;
+	v->kind = VALUE_I64;
+	v->i64 = i64;
 }
 
 void
 query_null(struct query *q, int at)
 {
-	bind_value(q, at, (struct value){ .kind = VALUE_NULL });
+	struct value *v = value_at(q, at);
+
+	if (v != NULL)
+		v->kind = VALUE_NULL;
 }
 
 void

@@ -14,6 +14,7 @@
 
 struct diff {
 	struct buf *out;
+	struct buf text;             /* of one path at a time */
 	size_t begin;                /* of our text in `out` */
 	bool any, full;
 	struct path_part {
@@ -42,16 +43,17 @@ put_key(struct buf *b, struct str key)
 static void
 put_path(struct diff *d)
 {
-	FREED(buf_free) struct buf path = BUF_INIT;
+	struct buf *path = &d->text;
 
+	buf_clear(path);
 	for (size_t i = 0; i < d->depth; i++) {
-		buf_put_char(&path, '/');
+		buf_put_char(path, '/');
 		if (d->path[i].key.p != NULL)
-			put_key(&path, d->path[i].key);
+			put_key(path, d->path[i].key);
 		else
-			buf_printf(&path, "%zu", d->path[i].index);
+			buf_printf(path, "%zu", d->path[i].index);
 	}
-	text_json(d->out, buf_str(&path));
+	text_json(d->out, buf_str(path));
 }
 
 static void
@@ -166,6 +168,7 @@ item_diff(struct str before, struct str after, struct buf *out)
 		out->n = d.begin;
 		buf_put_text(out, "null");
 	}
+	buf_free(&d.text);
 	yyjson_doc_free(a);
 	yyjson_doc_free(b);
 }

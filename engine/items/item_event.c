@@ -29,7 +29,7 @@ begin_event(struct item_tx *tx, struct buf *b)
 	if (tx->event_begin.n == 0) {
 		json_object(b, NULL);
 		item_json_time(b, "at", tx->now);
-		tx->event_begin = arena_copy(&tx->arena, buf_str(b));
+		tx->event_begin = arena_copy(&tx->scratch, buf_str(b));
 	} else
 		buf_put_str(b, tx->event_begin);
 }
@@ -100,10 +100,10 @@ item_event_put(struct item_tx *tx, const struct item_actor *by,
 	}
 	put_diff(b, e);
 	buf_put_char(b, '}');
-	tx->events = arena_grow(&tx->arena, tx->events, tx->events_n,
+	tx->events = arena_grow(&tx->scratch, tx->events, tx->events_n,
 	    &tx->events_cap, 64, sizeof(*tx->events));
 	tx->events[tx->events_n++] = (struct event){ e->type,
-	    e->task.n == 0 ? STR_NONE : arena_copy(&tx->arena, e->task),
-	    tags_text(&tx->arena, e->item),
-	    arena_copy(&tx->arena, buf_str(b)) };
+	    e->task.n == 0 ? STR_NONE : arena_copy(&tx->scratch, e->task),
+	    tags_text(&tx->scratch, e->item),
+	    arena_copy(&tx->scratch, buf_str(b)) };
 }

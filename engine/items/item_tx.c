@@ -66,6 +66,7 @@ tx_free(struct item_tx **txp)
 		map_free(&tx->maps[i]);
 	buf_free(&tx->text);
 	arena_free(&tx->arena);
+	arena_free(&tx->scratch);
 	mem_free(txp);
 }
 
@@ -139,6 +140,12 @@ item_tx_arena(struct item_tx *tx)
 	return &tx->arena;
 }
 
+struct arena *
+item_tx_scratch(struct item_tx *tx)
+{
+	return &tx->scratch;
+}
+
 struct wall
 item_tx_now(const struct item_tx *tx)
 {
@@ -156,7 +163,7 @@ item_tx_store(const struct item_tx *tx)
 void
 slots_add(struct item_tx *tx, struct slots *s, struct slot *slot)
 {
-	s->list = arena_grow(&tx->arena, s->list, s->n, &s->cap, 64,
+	s->list = arena_grow(&tx->scratch, s->list, s->n, &s->cap, 64,
 	    sizeof(*s->list));
 	s->list[s->n++] = slot;
 }
@@ -404,7 +411,7 @@ item_tx_results_of(struct item_tx *tx, int64_t item,
 	*n = 0;
 	for (struct result_slot *s = owner->results; s != NULL; s = s->next)
 		most++;
-	*out = ARENA_ARRAY(&tx->arena, struct result_row *, most);
+	*out = ARENA_ARRAY(&tx->scratch, struct result_row *, most);
 	for (struct result_slot *s = owner->results; s != NULL; s = s->next)
 		if (s->head.loaded && s->row.exists)
 			(*out)[(*n)++] = &s->row;
@@ -422,7 +429,7 @@ item_tx_pairs_of(struct item_tx *tx, int64_t item, struct pair_row ***out,
 	*n = 0;
 	for (struct pair_slot *s = owner->pairs; s != NULL; s = s->next)
 		most++;
-	*out = ARENA_ARRAY(&tx->arena, struct pair_row *, most);
+	*out = ARENA_ARRAY(&tx->scratch, struct pair_row *, most);
 	for (struct pair_slot *s = owner->pairs; s != NULL; s = s->next)
 		if (s->head.loaded && s->row.exists)
 			(*out)[(*n)++] = &s->row;
@@ -447,7 +454,7 @@ item_tx_aliases_of(struct item_tx *tx, const struct item_row *item,
 		return OK;
 	enum err e = tx_load_aliases_of(tx, item->key, w);
 	struct map *m = &tx->maps[SLOT_ALIAS];
-	*out = ARENA_ARRAY(&tx->arena, struct alias_row *, m->n);
+	*out = ARENA_ARRAY(&tx->scratch, struct alias_row *, m->n);
 	MAP_EACH(s, m, struct alias_slot)
 		if (s->head.loaded && s->row.exists && !s->row.own &&
 		    s->row.item == item->key)
@@ -475,7 +482,7 @@ item_tx_blobs_of(struct item_tx *tx, const struct item_row *item,
 		return OK;
 	enum err e = tx_load_blobs_of(tx, item->key, w);
 	struct map *m = &tx->maps[SLOT_BLOB];
-	*out = ARENA_ARRAY(&tx->arena, struct blob_row *, m->n);
+	*out = ARENA_ARRAY(&tx->scratch, struct blob_row *, m->n);
 	MAP_EACH(s, m, struct blob_slot)
 		if (s->head.loaded && s->row.exists &&
 		    s->row.item == item->key)
@@ -506,11 +513,11 @@ item_tx_new_item(struct item_tx *tx, struct item_row **out, struct why *w)
 static void
 note_undo(struct item_tx *tx, struct slot *s)
 {
-	tx->undo = arena_grow(&tx->arena, tx->undo, tx->undo_n, &tx->undo_cap,
-	    256, sizeof(*tx->undo));
+	tx->undo = arena_grow(&tx->scratch, tx->undo, tx->undo_n,
+	    &tx->undo_cap, 256, sizeof(*tx->undo));
 	struct undo *u = &tx->undo[tx->undo_n++];
 	u->slot = s;
-	u->row = arena_take(&tx->arena, rows[s->kind].bytes);
+	u->row = arena_take(&tx->scratch, rows[s->kind].bytes);
 	memcpy(u->row, tx_row(s), rows[s->kind].bytes);
 	u->before = s->undo_at;
 	u->loaded = s->loaded;
@@ -593,7 +600,7 @@ item_tx_flush(struct item_tx *tx, struct why *w)
 enum err
 item_tx_flush_all(struct item_tx *tx, struct why *w)
 {
-	tx->savepoints = arena_grow(&tx->arena, tx->savepoints,
+	tx->savepoints = arena_grow(&tx->scratch, tx->savepoints,
 	    tx->savepoints_n, &tx->savepoints_cap, 8,
 	    sizeof(*tx->savepoints));
 	tx->savepoints[tx->savepoints_n++] = (struct savepoint){

@@ -16,8 +16,8 @@
  * a transaction that loses against another daemon's ends with BUSY and is run
  * again by its caller.
  *
- * A row's texts live in the transaction's arena and are never changed in place:
- * a change stores another text, so item_tx_undo() restores rows by copying
+ * A row's texts live in item_tx_arena() and are never changed in place: a
+ * change stores another text, so item_tx_undo() restores rows by copying
  * structs.
  *
  * Thread: the writer's.
@@ -37,7 +37,7 @@ struct task_config;         /* task_config.h */
 struct item_store;          /* item_store.h: database, names, configuration */
 struct item_tx;
 
-/* The memory of a transaction whose rows the next one may use. */
+/* The memory of rows which the next transaction may use. */
 #define ITEM_TX_KEPT_BYTES_MAX ((size_t)1 << 20)
 
 #define ITEM_TIME_NONE ((struct wall){ INT64_MIN })    /* NULL in a column */
@@ -170,7 +170,10 @@ MUST_USE enum err item_tx_end(struct item_tx **, enum err so_far,
  */
 void item_tx_use_config(struct item_tx *, struct task_config *);
 
-struct arena *item_tx_arena(struct item_tx *);   /* until item_tx_end() */
+/* Memory until item_tx_end(): for texts of rows, and for all else, which does
+ * not outlive it where rows are kept. */
+struct arena *item_tx_arena(struct item_tx *);
+struct arena *item_tx_scratch(struct item_tx *);
 struct wall item_tx_now(const struct item_tx *);
 struct item_store *item_tx_store(const struct item_tx *);
 

@@ -23,7 +23,7 @@ static struct append *
 append_record(struct item_tx *tx, enum append_kind kind, uint32_t task,
     int64_t item)
 {
-	tx->appended = arena_grow(&tx->arena, tx->appended, tx->appended_n,
+	tx->appended = arena_grow(&tx->scratch, tx->appended, tx->appended_n,
 	    &tx->appended_cap, 64, sizeof(*tx->appended));
 	struct append *r = &tx->appended[tx->appended_n++];
 	*r = (struct append){ .kind = kind, .task = task, .item = item };
@@ -36,12 +36,12 @@ item_tx_put_failure(struct item_tx *tx, uint32_t task, int64_t item,
 {
 	struct append *r = append_record(tx, APPEND_FAILURE, task, item);
 
-	r->message = arena_copy(&tx->arena, message);
+	r->message = arena_copy(&tx->scratch, message);
 	/* PostgreSQL takes no NUL in a text. */
 	for (size_t i = 0; i < r->message.n; i++)
 		if (r->message.p[i] == '\0')
 			((char *)r->message.p)[i] = ' ';
-	r->text = arena_copy(&tx->arena, error_data);
+	r->text = arena_copy(&tx->scratch, error_data);
 }
 
 void
@@ -50,8 +50,8 @@ item_tx_handle_failures(struct item_tx *tx, uint32_t task, int64_t item,
 {
 	struct append *r = append_record(tx, APPEND_HANDLE, task, item);
 
-	r->message = by.p == NULL ? by : arena_copy(&tx->arena, by);
-	r->text = note.p == NULL ? note : arena_copy(&tx->arena, note);
+	r->message = by.p == NULL ? by : arena_copy(&tx->scratch, by);
+	r->text = note.p == NULL ? note : arena_copy(&tx->scratch, note);
 }
 
 void
@@ -72,7 +72,7 @@ static struct str
 pack_text(struct item_tx *tx, struct str text)
 {
 	if (text.n < PACK_BYTES_MIN)
-		return arena_copy(&tx->arena, text);
+		return arena_copy(&tx->scratch, text);
 	if (tx->store->packer == NULL)
 		tx->store->packer = ZSTD_createCCtx();
 	CHECK(tx->store->packer != NULL);
@@ -82,7 +82,7 @@ pack_text(struct item_tx *tx, struct str text)
 	    text.p, text.n, PACK_LEVEL);
 	CHECK(!ZSTD_isError(n));
 	b.n = n;
-	return arena_copy(&tx->arena, buf_str(&b));
+	return arena_copy(&tx->scratch, buf_str(&b));
 }
 
 enum err
@@ -107,10 +107,10 @@ void
 item_tx_put_run(struct item_tx *tx, const struct item_run *run, bool keep)
 {
 	struct append *r = append_record(tx, APPEND_RUN, run->task, run->item);
-	struct item_run *copy = ARENA_NEW(&tx->arena, struct item_run);
+	struct item_run *copy = ARENA_NEW(&tx->scratch, struct item_run);
 
 	*copy = *run;
-	copy->task_version = arena_copy(&tx->arena, run->task_version);
+	copy->task_version = arena_copy(&tx->scratch, run->task_version);
 	r->run = copy;
 	r->keep = keep;
 	r->packed = pack_text(tx, run->record);
@@ -122,7 +122,7 @@ void
 item_tx_add_usage(struct item_tx *tx, uint32_t task, int64_t runs,
     int64_t wall_us, int64_t cpu_us, int64_t fetches, int64_t bytes)
 {
-	tx->usage = arena_grow(&tx->arena, tx->usage, tx->usage_n,
+	tx->usage = arena_grow(&tx->scratch, tx->usage, tx->usage_n,
 	    &tx->usage_cap, 64, sizeof(*tx->usage));
 	tx->usage[tx->usage_n++] = (struct usage){ task, runs, wall_us, cpu_us,
 	    fetches, bytes };
@@ -434,7 +434,7 @@ count_of(struct item_tx *tx, struct map *m, uint32_t task)
 
 	if (c != NULL)
 		return c;
-	c = ARENA_NEW(&tx->arena, struct count);
+	c = ARENA_NEW(&tx->scratch, struct count);
 	c->used.task = task;
 	map_put_id(m, task, c);
 	return c;

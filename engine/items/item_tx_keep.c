@@ -1,11 +1,16 @@
 /*
  * Rows that stay in memory between two transactions.
  *
- * Kept are aliases, items, results and pairs, as long as their transaction's
- * arena is small: it also has what nobody needs any more, and goes as a whole.
- * Buckets, blobs and counts of tasks are few, and are read again.
+ * Kept are aliases, items, results and pairs, as long as their memory is small:
+ * it also has what nobody needs any more, and goes as a whole.  Buckets, blobs
+ * and counts of tasks are few, and are read again.
+ *
+ * The memory itself stays, so that it need not come from the system each time.
  */
 #include "engine/items/item_tx_own.h"
+
+/* An arena's last block, at most half of it, is used again. */
+#define ARENA_KEPT_BYTES_MAX (4 * ITEM_TX_KEPT_BYTES_MAX)
 
 static const enum slot_kind read_again[] = {
 	SLOT_BUCKET, SLOT_BLOB, SLOT_TASK_STATE
@@ -21,8 +26,17 @@ bool
 tx_can_be_kept(const struct item_tx *tx)
 {
 	/* After a savepoint it takes more to know what the database has. */
-	return tx->continues && tx->savepoints_n == 0 &&
-	    tx->arena.total <= ITEM_TX_KEPT_BYTES_MAX;
+	return tx->continues && tx->savepoints_n == 0;
+}
+
+/* One of unusual size goes as a whole. */
+static void
+empty_arena(struct arena *a)
+{
+	if (a->total > ARENA_KEPT_BYTES_MAX)
+		arena_free(a);
+	else
+		arena_reset(a);
 }
 
 struct item_tx *
@@ -33,18 +47,22 @@ tx_clear(struct item_tx *tx)
 		tx->touched.list[i]->touched = false;
 		tx->touched.list[i]->undo_at = 0;
 	}
-	for (size_t k = 0; k < SLOT_KINDS; k++) {
+	for (size_t k = 0; k < SLOT_KINDS; k++)
 		for (size_t i = 0; i < tx->queue[k].n; i++)
 			tx->queue[k].list[i]->queued = false;
-		tx->queue[k].n = 0;
-	}
 	for (size_t i = 0; i < ARRAY_LEN(read_again); i++)
 		map_free(&tx->maps[read_again[i]]);
-	tx->touched.n = tx->undo_n = tx->marked = tx->want_pairs_n = 0;
-	tx->appended_n = tx->appended_done = 0;
-	tx->events_n = tx->usage_n = 0;
-	tx->failures_trimmed = 0;
-	tx->event_begin = STR_NONE;
+	struct item_tx rows = *tx;
+	*tx = (struct item_tx){ .store = rows.store, .db = rows.db,
+	    .continues = rows.continues, .version = rows.version,
+	    .arena = rows.arena, .scratch = rows.scratch, .text = rows.text };
+	memcpy(tx->maps, rows.maps, sizeof(tx->maps));
+	empty_arena(&tx->scratch);
+	if (tx->arena.total > ITEM_TX_KEPT_BYTES_MAX) {
+		for (size_t k = 0; k < SLOT_KINDS; k++)
+			map_free(&tx->maps[k]);
+		empty_arena(&tx->arena);
+	}
 	return tx;
 }
 

@@ -57,7 +57,7 @@ item_tx_want_pair(struct item_tx *tx, uint32_t task, struct str id)
 	struct alias_slot *s = tx_alias_slot(tx, id);
 
 	queue_slot(tx, &s->head);
-	tx->want_pairs = arena_grow(&tx->arena, tx->want_pairs,
+	tx->want_pairs = arena_grow(&tx->scratch, tx->want_pairs,
 	    tx->want_pairs_n, &tx->want_pairs_cap, 64,
 	    sizeof(*tx->want_pairs));
 	tx->want_pairs[tx->want_pairs_n++] = (struct want_pair){ task, s };
@@ -197,6 +197,19 @@ reset_item(struct item_slot *s)
 	s->stored_tags_n = 0;
 }
 
+/* Each item has an alias that is its own id: a completion asks for it. */
+static void
+note_own_alias(struct item_tx *tx, const struct item_row *item)
+{
+	struct alias_slot *a = tx_alias_slot(tx, item->id);
+
+	if (a->head.loaded)
+		return;
+	tx_set_loaded(tx, &a->head, true);
+	a->row.exists = a->row.own = true;
+	a->row.item = item->key;
+}
+
 static enum err
 load_items(struct item_tx *tx, struct slots *items, struct why *w)
 {
@@ -218,6 +231,7 @@ load_items(struct item_tx *tx, struct slots *items, struct why *w)
 	while (query_step(q)) {
 		struct item_slot *s = tx_item_slot(tx, query_get_i64(q, 0));
 		read_item(tx, q, 0, s);
+		note_own_alias(tx, &s->row);
 		slots_add(tx, items, &s->head);
 	}
 	return query_end(&q, w);

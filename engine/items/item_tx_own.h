@@ -124,7 +124,7 @@ struct usage {
 	int64_t runs, wall_us, cpu_us, fetches, bytes;
 };
 
-/* An array that grows in the transaction's arena. */
+/* An array that grows in the transaction's scratch memory. */
 struct slots {
 	struct slot **list;
 	size_t n, cap;
@@ -136,7 +136,8 @@ struct item_tx {
 	struct wall now;
 	bool continues;              /* item_tx_continue() */
 	uint64_t version;            /* then: of what others have committed */
-	struct arena arena;
+	struct arena arena;          /* rows and their texts: may be kept */
+	struct arena scratch;        /* all else */
 	struct buf text;             /* of one event at a time */
 	struct str event_begin;      /* what all of them begin with */
 	struct map maps[SLOT_KINDS];
@@ -169,7 +170,8 @@ void tx_free(struct item_tx **);
 /* Whether the next transaction may reuse the rows of this one, which was
  * committed. */
 bool tx_can_be_kept(const struct item_tx *);
-/* Drop everything but these rows; returns the transaction. */
+/* Drop everything but these rows, and them, too, when they are many; returns
+ * the transaction. */
 struct item_tx *tx_clear(struct item_tx *);
 
 void *tx_row(struct slot *);

@@ -182,7 +182,7 @@ worklist_run_of(struct item_tx *tx, struct pair_row *p,
 		.task_id = p->task, .task = worklist_task(tx, p->task),
 		.pair = p, .lease = p->lease, .again = p->again,
 		.generation = p->generation,
-		.lease_text = arena_copy(item_tx_arena(tx), str_of(text)),
+		.lease_text = arena_copy(item_tx_scratch(tx), str_of(text)),
 		.task_name = item_store_name_text(s, p->task),
 		.attempt = p->attempt + 1,
 	};
@@ -310,7 +310,7 @@ pairs_found(struct item_tx *tx, struct query *q, struct pair_key **keys,
 	*keys = NULL;
 	*n = 0;
 	while (query_step(q)) {
-		*keys = arena_grow(item_tx_arena(tx), *keys, *n, &cap, 64,
+		*keys = arena_grow(item_tx_scratch(tx), *keys, *n, &cap, 64,
 		    sizeof(**keys));
 		(*keys)[(*n)++] = (struct pair_key){
 		    (uint32_t)query_get_i64(q, 0), query_get_i64(q, 1) };

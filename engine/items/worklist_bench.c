@@ -4,8 +4,12 @@
  *     worklist_bench [--NAME N ...] FOLDER|URL
  *
  * Each pair is claimed, and completed with one updateData; its result, event
- * and run record are stored.  A transaction completes a batch and claims the
- * next, as the writer thread does for clients that do both; it is durable.
+ * and run record are stored.  Clients have a batch each: one thread is all of
+ * them, reads what they got, makes the next request and parses it, as the loop
+ * of the items door does.  The main thread is the daemon's writer: it takes all
+ * requests that wait into one transaction, completes, claims and commits.  An
+ * answer goes back when that is durable.
+ *
  * The results expire after a second of a clock that goes on by a millisecond
  * with each transaction, so pairs come again as long as it takes.
  *
@@ -15,7 +19,7 @@
  *     added_s         items per second, while they were made
  *     pairs_s         pairs per second
  *     pairs           how many there were
- *     cpu_us          processor time of this process, of each pair
+ *     cpu_us          processor time of the writer's thread, of each pair
  *     claim_p50_us    a claim of a batch, without the transaction around it
  *                     and without the writing of what was completed before
  *     claim_p99_us
@@ -26,6 +30,7 @@
  * that has nothing to do with their items'.
  */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -45,6 +50,7 @@
 #define OPTIONS(X)                                                           \
 	X(items,    100000,     "items, each with one pair")                  \
 	X(batch,    100,        "pairs of a claim, at most 1,000")            \
+	X(clients,  2,          "with a batch each, at most 64")              \
 	X(seconds,  5,          "how long pairs are completed")               \
 	X(reader,   0,          "1: beside a transaction that reads, open")   \
 	X(random,   0,          "1: pairs fall due in random order")
@@ -126,6 +132,78 @@ add_batch(uint64_t from, uint64_t to)
 	MUST(item_tx_end(&tx, OK, w));
 }
 
+/* -- Clients -- */
+
+struct client {
+	struct client *next;         /* of a queue */
+	struct buf leases;           /* what it was given: JSON objects */
+	struct buf json;             /* the body of /worker/complete */
+	yyjson_doc *doc;             /* `json`, parsed */
+	size_t claimed, completed;   /* pairs of `leases`, of `doc` */
+};
+
+#define CLIENTS_MAX 64u
+
+/* First come, first served. */
+struct queue {
+	struct client *first, **last;
+};
+
+static struct client clients[CLIENTS_MAX];
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t more;         /* one of the queues has got some */
+	struct queue answered, asking;
+	bool end;
+} shared = { .lock = PTHREAD_MUTEX_INITIALIZER,
+	.more = PTHREAD_COND_INITIALIZER };
+
+static void
+queue_put(struct queue *q, struct client *c)
+{
+	if (q->first == NULL)
+		q->last = &q->first;
+	c->next = NULL;
+	*q->last = c;
+	q->last = &c->next;
+}
+
+static struct client *
+queue_take_all(struct queue *q)
+{
+	struct client *first = q->first;
+
+	q->first = NULL;
+	return first;
+}
+
+/* From one thread to the other. */
+static void
+send_all(struct queue *q, struct client *first)
+{
+	struct client *next;
+
+	pthread_mutex_lock(&shared.lock);
+	for (struct client *c = first; c != NULL; c = next) {
+		next = c->next;
+		queue_put(q, c);
+	}
+	pthread_cond_broadcast(&shared.more);
+	pthread_mutex_unlock(&shared.lock);
+}
+
+/* Waits for some; NULL at the end. */
+static struct client *
+receive_all(struct queue *q)
+{
+	pthread_mutex_lock(&shared.lock);
+	while (q->first == NULL && !shared.end)
+		pthread_cond_wait(&shared.more, &shared.lock);
+	struct client *first = queue_take_all(q);
+	pthread_mutex_unlock(&shared.lock);
+	return first;
+}
+
 static void
 put_ttl(struct buf *b)
 {
@@ -136,98 +214,185 @@ put_ttl(struct buf *b)
 	    DAY_MS + r % (RANDOM_DAYS * DAY_MS));
 }
 
-/* The body of /worker/complete for what was claimed. */
 static void
-complete_json(struct buf *b, const struct worklist_lease *leases, size_t n)
+put_completion(struct buf *b, yyjson_val *lease, size_t i)
 {
-	buf_clear(b);
-	buf_put_char(b, '[');
-	for (size_t i = 0; i < n; i++) {
-		const struct item_row *item = leases[i].item;
+	yyjson_val *item = yyjson_obj_get(lease, "item");
 
-		buf_printf(b, "%s{\"lease\":\"%.*s\",\"outcome\":\"success\","
-		    "\"mutations\":[{\"op\":\"updateData\",\"id\":\"%.*s\","
-		    "\"rev\":%" PRIu64 ",\"data\":{\"url\":"
-		    "\"https://shop.example/p\",\"title\":\"Thing %zu\","
-		    "\"price\":12.5}}", i > 0 ? "," : "",
-		    STR_FMT(leases[i].text), STR_FMT(item->id), item->rev, i);
-		if (spreading)
-			put_ttl(b);
-		buf_put_text(b, "],\"log\":[]}");
-	}
-	buf_put_char(b, ']');
+	buf_printf(b, "%s{\"lease\":\"%s\",\"outcome\":\"success\","
+	    "\"mutations\":[{\"op\":\"updateData\",\"id\":\"%s\",\"rev\":%"
+	    PRIu64 ",\"data\":{\"url\":\"https://shop.example/p\",\"title\":"
+	    "\"Thing %zu\",\"price\":12.5}}", i > 0 ? "," : "",
+	    yyjson_get_str(yyjson_obj_get(lease, "lease")),
+	    yyjson_get_str(yyjson_obj_get(item, "id")),
+	    yyjson_get_uint(yyjson_obj_get(item, "rev")), i);
+	if (spreading)
+		put_ttl(b);
+	buf_put_text(b, "],\"log\":[]}");
 }
 
+/* What the client asks for next: that all it has got is completed. */
 static void
-complete_batch(struct item_tx *tx, const struct buf *json)
+make_request(struct client *c)
 {
-	yyjson_doc *doc = yyjson_read(json->p, json->n, 0);
+	struct buf *b = &c->leases;
+	size_t i, n;
+	yyjson_val *lease;
+
+	buf_put_char(b, ']');
+	yyjson_doc *doc = yyjson_read(b->p, b->n, 0);
+	CHECK(doc != NULL);
+	buf_clear(&c->json);
+	buf_put_char(&c->json, '[');
+	yyjson_arr_foreach(yyjson_doc_get_root(doc), i, n, lease)
+		put_completion(&c->json, lease, i);
+	buf_put_char(&c->json, ']');
+	yyjson_doc_free(doc);
+	c->completed = c->claimed;
+	c->doc = yyjson_read(c->json.p, c->json.n, 0);
+	CHECK(c->doc != NULL);
+}
+
+static void *
+clients_main(void *arg)
+{
+	struct client *c, *next;
+
+	while ((c = receive_all(&shared.answered)) != NULL)
+		for (; c != NULL; c = next) {
+			next = c->next;
+			make_request(c);
+			c->next = NULL;
+			send_all(&shared.asking, c);
+		}
+	return arg;
+}
+
+static pthread_t clients_thread;
+
+static void
+start_clients(void)
+{
+	for (size_t i = 0; i < o.clients; i++) {
+		buf_clear(&clients[i].leases);
+		buf_put_char(&clients[i].leases, '[');
+		clients[i].claimed = 0;
+		queue_put(&shared.answered, &clients[i]);
+	}
+	shared.end = false;
+	CHECK(pthread_create(&clients_thread, NULL, clients_main, NULL) == 0);
+}
+
+/* What they have is not completed. */
+static void
+stop_clients(void)
+{
+	pthread_mutex_lock(&shared.lock);
+	shared.end = true;
+	pthread_cond_broadcast(&shared.more);
+	pthread_mutex_unlock(&shared.lock);
+	pthread_join(clients_thread, NULL);
+	(void)queue_take_all(&shared.answered);
+	(void)queue_take_all(&shared.asking);
+	for (size_t i = 0; i < o.clients; i++) {
+		yyjson_doc_free(clients[i].doc);
+		clients[i].doc = NULL;
+		buf_free(&clients[i].leases);
+		buf_free(&clients[i].json);
+	}
+}
+
+/* -- The writer -- */
+
+static void
+complete_batch(struct item_tx *tx, struct client *client)
+{
 	struct completion c;
 	yyjson_val *v;
 	size_t i, n;
 
-	yyjson_arr_foreach(yyjson_doc_get_root(doc), i, n, v)
-		worklist_complete_want(tx, v);
-	MUST(item_tx_load(tx, w));
-	yyjson_arr_foreach(yyjson_doc_get_root(doc), i, n, v) {
+	yyjson_arr_foreach(yyjson_doc_get_root(client->doc), i, n, v) {
 		MUST(worklist_complete(tx, v, NULL, &c, w));
 		if (c.status != COMPLETION_APPLIED) {
 			fprintf(stderr, "a completion was not applied\n");
 			exit(1);
 		}
 	}
-	yyjson_doc_free(doc);
+	yyjson_doc_free(client->doc);
+	client->doc = NULL;
 }
 
 static void
-claim_batch(struct item_tx *tx, struct worklist_lease **leases, size_t *n)
+claim_batch(struct item_tx *tx, struct client *c)
 {
 	const struct str all = STR("*");
 	const struct worklist_claim claim = { .tasks = &all, .tasks_n = 1,
 	    .max = (unsigned)o.batch, .own = true };
 	struct mono start = clock_mono();
+	struct worklist_lease *leases;
 
-	MUST(worklist_claim(tx, &claim, leases, n, w));
+	MUST(worklist_claim(tx, &claim, &leases, &c->claimed, w));
 	int64_t us = mono_ns_between(start, clock_mono()) / 1000;
-	if (*n > 0 && claims_n < CLAIMS_TIMED_MAX)
+	if (c->claimed > 0 && claims_n < CLAIMS_TIMED_MAX)
 		claim_us[claims_n++] = (uint32_t)us;
+	buf_clear(&c->leases);
+	buf_put_char(&c->leases, '[');
+	for (size_t i = 0; i < c->claimed; i++)
+		MUST(worklist_lease_json(tx, &leases[i], NULL, 0, &c->leases,
+		    w));
 }
 
-/* Completes what `json` has and claims the next; how many that are. */
-static size_t
-run_batch(struct buf *json, struct buf *out)
+static void
+want_batch(struct item_tx *tx, const struct client *c)
 {
-	struct worklist_lease *leases;
+	yyjson_val *v;
+	size_t i, n;
+
+	yyjson_arr_foreach(yyjson_doc_get_root(c->doc), i, n, v)
+		worklist_complete_want(tx, v);
+}
+
+/* Completes what clients have and claims the next.  How many pairs were
+ * completed, and how many are leased now. */
+static void
+run_group(struct client *first, size_t *completed, size_t *claimed)
+{
 	struct item_tx *tx;
-	size_t claimed;
 
 	elapsed_us += 1000;
+	*completed = *claimed = 0;
 	MUST(item_tx_continue(store, (struct wall){ t0.us + elapsed_us }, &tx,
 	    w));
-	if (json->n > 0)
-		complete_batch(tx, json);
+	for (struct client *c = first; c != NULL; c = c->next)
+		want_batch(tx, c);
+	MUST(item_tx_load(tx, w));
+	for (struct client *c = first; c != NULL; c = c->next) {
+		complete_batch(tx, c);
+		*completed += c->completed;
+	}
 	MUST(item_tx_flush(tx, w));
-	claim_batch(tx, &leases, &claimed);
-	buf_clear(out);
-	for (size_t i = 0; i < claimed; i++)
-		MUST(worklist_lease_json(tx, &leases[i], NULL, 0, out, w));
-	complete_json(json, leases, claimed);
+	for (struct client *c = first; c != NULL; c = c->next) {
+		claim_batch(tx, c);
+		*claimed += c->claimed;
+	}
 	MUST(item_tx_end(&tx, OK, w));
-	return claimed;
 }
 
 /* Pairs that were completed until then.  Where none is due, the clock goes on
  * until some are. */
 static uint64_t
-run_batches(struct mono start, struct buf *json, struct buf *out)
+run_groups(struct mono start)
 {
 	int64_t ns_max = (int64_t)o.seconds * NS_PER_S;
 	uint64_t total = 0;
-	size_t claimed = 0;
+	size_t completed, claimed;
 
 	while (mono_ns_between(start, clock_mono()) < ns_max) {
-		total += claimed;
-		claimed = run_batch(json, out);
+		struct client *first = receive_all(&shared.asking);
+
+		run_group(first, &completed, &claimed);
+		send_all(&shared.answered, first);
+		total += completed;
 		if (claimed == 0)
 			elapsed_us += US_PER_S;
 	}
@@ -238,12 +403,19 @@ run_batches(struct mono start, struct buf *json, struct buf *out)
 static void
 spread_pairs(void)
 {
-	FREED(buf_free) struct buf json = BUF_INIT;
-	FREED(buf_free) struct buf out = BUF_INIT;
+	uint64_t leased = 0;
+	size_t completed, claimed;
 
 	spreading = true;
-	while (run_batch(&json, &out) > 0)
-		continue;
+	start_clients();
+	do {
+		struct client *first = receive_all(&shared.asking);
+
+		run_group(first, &completed, &claimed);
+		send_all(&shared.answered, first);
+		leased += claimed - completed;
+	} while (claimed > 0 || leased > 0);
+	stop_clients();
 	spreading = false;
 	elapsed_us += (int64_t)((RANDOM_DAYS + 2) * DAY_MS) * 1000;
 	claims_n = 0;
@@ -276,17 +448,17 @@ compare_us(const void *a, const void *b)
 static void
 measure_pairs(void)
 {
-	FREED(buf_free) struct buf json = BUF_INIT;
-	FREED(buf_free) struct buf out = BUF_INIT;
 	struct mono start = clock_mono();
 	int64_t cpu = clock_thread_cpu_ns();
 	uint64_t written = written_bytes();
 	struct rusage used;
 
-	uint64_t n = run_batches(start, &json, &out);
+	start_clients();
+	uint64_t n = run_groups(start);
 	cpu = clock_thread_cpu_ns() - cpu;
 	double s = (double)mono_ns_between(start, clock_mono()) / 1e9;
 	written = written_bytes() - written;
+	stop_clients();
 	getrusage(RUSAGE_SELF, &used);
 	qsort(claim_us, claims_n, sizeof(*claim_us), compare_us);
 	printf(",\"pairs_s\":%.0f,\"pairs\":%" PRIu64 ",\"cpu_us\":%.2f,"
@@ -345,7 +517,8 @@ read_options(int argc, char **argv)
 		    !str_to_u64(str_of(argv[i]), out))
 			return NULL;
 	}
-	return o.batch <= WORKLIST_CLAIM_MAX ? place : NULL;
+	return o.batch <= WORKLIST_CLAIM_MAX && o.clients > 0 &&
+	    o.clients <= CLIENTS_MAX ? place : NULL;
 }
 
 int
@@ -356,7 +529,8 @@ main(int argc, char **argv)
 
 	if (place == NULL || o.batch == 0 || o.items == 0) {
 		fprintf(stderr, "usage: worklist_bench [--items N] [--batch N] "
-		    "[--seconds N] [--reader 1] [--random 1] FOLDER|URL\n");
+		    "[--clients N] [--seconds N] [--reader 1] [--random 1] "
+		    "FOLDER|URL\n");
 		return 64;
 	}
 	bool url = database_url_is_postgresql(place);

@@ -196,7 +196,7 @@ add_task(struct claim *c, const struct task *t, struct why *w)
 		resume_task(c, t, s);
 	if (!task_may_run(t, s) || !task_has_pairs(s))
 		return OK;
-	c->tasks = arena_grow(item_tx_arena(c->tx), c->tasks, c->tasks_n,
+	c->tasks = arena_grow(item_tx_scratch(c->tx), c->tasks, c->tasks_n,
 	    &c->tasks_cap, 16, sizeof(*c->tasks));
 	c->tasks[c->tasks_n++] = (struct claim_task){ .id = id, .task = t,
 	    .room = t->parallel == 0 ? INT64_MAX :
@@ -232,7 +232,7 @@ claim_bucket(struct claim *c, const struct bucket *b)
 
 	if (cb != NULL)
 		return cb;
-	cb = ARENA_NEW(item_tx_arena(c->tx), struct claim_bucket);
+	cb = ARENA_NEW(item_tx_scratch(c->tx), struct claim_bucket);
 	cb->row = b->row;
 	cb->rate = b->rate;
 	cb->left = bucket_left(b->row, b->rate, item_tx_now(c->tx));
@@ -244,7 +244,7 @@ static enum err
 add_lane(struct claim *c, struct claim_task *t, uint32_t id, size_t *cap,
     struct why *w)
 {
-	struct arena *a = item_tx_arena(c->tx);
+	struct arena *a = item_tx_scratch(c->tx);
 	struct claim_lane lane = { .id = id, .head = CLAIM_KEY_FIRST };
 	struct bucket *buckets;
 	enum err e = bucket_list(c->tx, t->task, id, &buckets,
@@ -482,10 +482,10 @@ read_chunk(struct claim *c, const struct claim_task *t, struct claim_lane *l,
 	enum err e = OK;
 
 	l->at = l->n = 0;
-	l->found = ARENA_ARRAY(item_tx_arena(c->tx), struct claim_key,
+	l->found = ARENA_ARRAY(item_tx_scratch(c->tx), struct claim_key,
 	    CHUNK_MAX);
 	if (l->cursor != NULL)
-		l->after = ARENA_ARRAY(item_tx_arena(c->tx),
+		l->after = ARENA_ARRAY(item_tx_scratch(c->tx),
 		    struct claim_key, CHUNK_MAX);
 	while (e == OK && (l->n == 0 || l->jumps) && !l->end && chunk > 0) {
 		size_t read;
@@ -592,7 +592,7 @@ lease_pair(struct claim *c, struct claim_task *t, struct item_row *item,
 	t->room--;
 	worklist_lease_text(p->task, p->item, p->lease, text);
 	*l = (struct worklist_lease){ .task = p->task, .item = item, .pair = p,
-	    .text = arena_copy(item_tx_arena(c->tx), str_of(text)),
+	    .text = arena_copy(item_tx_scratch(c->tx), str_of(text)),
 	    .seed = worklist_lease_seed(p->lease) };
 }
 
@@ -781,7 +781,7 @@ claim_add_item(struct claim *c, struct why *w)
 		if (e != OK)
 			break;
 		struct claim_lane *l = &t->lanes[0];
-		l->found = ARENA_NEW(item_tx_arena(c->tx), struct claim_key);
+		l->found = ARENA_NEW(item_tx_scratch(c->tx), struct claim_key);
 		l->found[0] = (struct claim_key){ p->due_ms, item->key };
 		l->n = 1;
 		l->end = true;
@@ -870,7 +870,7 @@ worklist_claim(struct item_tx *tx, const struct worklist_claim *spec,
 	if (e != OK || spec->max == 0 || item_store_is_outdated(c.store))
 		return e;
 	c.worker = worker_name(&c);
-	c.leases = ARENA_ARRAY(item_tx_arena(tx), struct worklist_lease,
+	c.leases = ARENA_ARRAY(item_tx_scratch(tx), struct worklist_lease,
 	    spec->max);
 	if (c.cursors != NULL)
 		c.cursors->claims++;

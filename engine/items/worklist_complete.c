@@ -277,7 +277,7 @@ apply_mutations(struct completing *c, enum err *failed, struct why *reason,
 	enum err e = OK;
 
 	actor.own = &c->own;
-	c->effects = ARENA_ARRAY(item_tx_arena(c->tx), enum item_effect,
+	c->effects = ARENA_ARRAY(item_tx_scratch(c->tx), enum item_effect,
 	    yyjson_arr_size(c->mutations) + 1);
 	if (has_delete(c->mutations))
 		e = item_mutations_check(c->tx, &actor, c->mutations,

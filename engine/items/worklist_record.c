@@ -13,6 +13,8 @@
 #include "base/json_writer.h"
 #include "engine/items/worklist_own.h"
 
+#define RECORD_BYTES_MOSTLY 1024u
+
 /* -- JSON -- */
 
 void
@@ -164,7 +166,7 @@ worklist_put_run(struct item_tx *tx, const struct run_record *r)
 	static const struct run_usage none;
 	const struct run_usage *u = r->usage == NULL ? &none : r->usage;
 	const struct worklist_run *run = r->run;
-	struct arena *a = item_tx_arena(tx);
+	struct arena *a = item_tx_scratch(tx);
 	FREED(buf_free) struct buf b = BUF_INIT;
 	size_t short_n;
 
@@ -183,6 +185,7 @@ worklist_put_run(struct item_tx *tx, const struct run_record *r)
 	    .fetches = u->fetches, .bytes = u->bytes };
 	if (u->started_at.us == 0)
 		out->started_at = item_tx_now(tx);
+	buf_reserve(&b, RECORD_BYTES_MOSTLY);
 	put_record(&b, r, u, item_tx_now(tx), &short_n);
 	out->record = arena_copy(a, buf_str(&b));
 	if (b.n > ITEM_RUN_BYTES_MAX) {
