@@ -428,7 +428,7 @@ time_honest_runs(void)
 	struct mono began = clock_mono();
 
 	for (size_t i = 0; i < NEIGHBOURS; i++) {
-		tried_init(&runs[i], world, "for (let i = 0; i < 1e6; i++); "
+		tried_init(&runs[i], world, "for (let i = 0; i < 2e5; i++); "
 		    "await c.sleep(1); c.updateData(o => o)");
 		if (i > 0) {
 			bundle_drop(&runs[i].run.bundle);

@@ -61,7 +61,8 @@ LONG = {"harvest_batch": 130, "harvest_stream": 100, "harvest_jetstream": 50,
         "console_harvests": 70, "harvest_broker": 60, "harvest_canaries": 40,
         "harvest_addresses": 30, "urlfrontier_cancel": 30,
         "realtime_flow": 30, "store_verbs": 28, "urlfrontier_node": 27,
-        "urlfrontier_power": 25, "change": 24, "urlfrontier_forward": 23}
+        "urlfrontier_power": 25, "change": 24, "urlfrontier_forward": 23,
+        "items_event_stream": 26, "stream_engine": 20, "crawl_control": 20}
 # Whole crawls that sanitizers see: threads, memory, recovery.
 WATCHED = ("crawl_small", "crawl_resume", "crawl_seeds")
 # Scripts that set the program under ASan before bad clients and servers.
@@ -615,8 +616,10 @@ NOT_QUICK = ("ledger", "store_verbs", "urlfrontier_forward", "kills", "reindex",
              "signals", "recrawl", "schedule")
 QUICK_ARGS = {"sim": ["--seeds", "20"]}
 # In this order; the name is that of the first of the stages that is wanted.
+# What threads wait for fills no core: their tests run beside the longest of the
+# builds, and what comes last, ASan's tests and fuzzing, keeps all cores busy.
 BUILDS = ((build_program, ("scenes", "peers")), (build_tests, ("unit",)),
-          (build_clang, ("asan", "fuzz")), (build_tsan, ("tsan",)))
+          (build_tsan, ("tsan",)), (build_clang, ("asan", "fuzz")))
 
 
 def known_names():

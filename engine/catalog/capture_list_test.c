@@ -4,6 +4,7 @@
 #include "engine/catalog/catalog_testing.h"
 #include "engine/catalog/core.h"
 #include "engine/catalog/journal_scan.h"
+#include "tests/rounds.h"
 
 #define HEADS(lines) STR("HTTP/1.1 200 OK\r\n" lines "\r\n")
 
@@ -203,10 +204,11 @@ test_lists(void **state)
 
 	(void)state;
 	put_entries(r, PAGES);
-	for (size_t i = 0; i < 120; i++) {
+	/* Each filter within ten, with each order within forty. */
+	for (size_t i = 0; i < ROUNDS(120); i++) {
 		uint64_t dice = hash_u64(i + 1);
-		struct captures_query q = filters[i < 40 ? i / 4 % 10 :
-		    dice % 10];
+		struct captures_query q = filters[i < 40 ?
+		    (i + i / 20) % 10 : dice % 10];
 		q.order = (enum pages_order)(i % PAGES_ORDERS);
 		q.start = starts[dice / 100 % ARRAY_LEN(starts)];
 		q.size = sizes[dice / 10000 % ARRAY_LEN(sizes)];
@@ -216,8 +218,8 @@ test_lists(void **state)
 	}
 	/* What is remembered of them goes on with what comes. */
 	put_entries(r, MORE);
-	for (size_t i = 0; i < 40; i++) {
-		struct captures_query q = filters[i / 4];
+	for (size_t i = 0; i < ROUNDS(40); i++) {
+		struct captures_query q = filters[(i + i / 20) % 10];
 		q.order = (enum pages_order)(i % PAGES_ORDERS);
 		q.start = hash_u64(i) % 3 * 500;
 		q.size = 300;

@@ -9,9 +9,8 @@
 #include "engine/frontier/change.h"
 #include "engine/frontier/frontier_testing.h"
 #include "engine/frontier/queue.h"
+#include "tests/rounds.h"
 
-/* A sanitizer makes each of these lives ten times as long. */
-#define STEP (SANITIZED ? 2 : 1)
 #define HOSTS 4u
 #define OUT_MAX 40
 
@@ -502,7 +501,7 @@ test_deleted_up_to_any_moment(void **state)
 	struct rig r;
 
 	(void)state;
-	for (unsigned steps = 0; steps < 40; steps++) {
+	for (unsigned steps = 0; steps < 40; steps += ROUNDS_STEP) {
 		rig_init(&r);
 		rig_open(&r);
 		rig_begin(&r, "http://a/0", "http://a/1", NULL);
@@ -532,7 +531,7 @@ test_deleted_up_to_any_moment(void **state)
 		}
 		rig_end(&r);
 	}
-	assert_true(gone > 20 && there > 0);
+	assert_true(gone > ROUNDS(20) && there > 0);
 }
 
 /* --- at random, through crashes ------------------------------------------- */
@@ -816,7 +815,7 @@ test_at_random(void **state)
 	uint64_t crashes = 0, partial = 0, skipped = 0, requeued = 0;
 
 	(void)state;
-	for (uint64_t seed = 1; seed <= 20; seed += STEP) {
+	for (uint64_t seed = 1; seed <= 20; seed += ROUNDS_STEP) {
 		play(&p, seed);
 		crashes += p.crashes;
 		partial += p.partial;
@@ -829,8 +828,8 @@ test_at_random(void **state)
 	    "skipped, %llu tried again\n", (unsigned long long)crashes,
 	    (unsigned long long)partial, (unsigned long long)skipped,
 	    (unsigned long long)requeued);
-	assert_true(crashes > 50 && partial > 5 && skipped > 15 &&
-	    requeued > 100);
+	assert_true(crashes > ROUNDS(50) && partial > ROUNDS(5) &&
+	    skipped > ROUNDS(15) && requeued > ROUNDS(100));
 }
 
 int

@@ -1,9 +1,8 @@
 /* The frontier's verbs on a real ledger, and its promises through crashes. */
 #include "engine/frontier/frontier_testing.h"
 #include "engine/frontier/url_query.h"
+#include "tests/rounds.h"
 
-/* A sanitizer makes each of these lives ten times as long. */
-#define STEP (SANITIZED ? 3 : 1)
 
 /* --- order --------------------------------------------------------------- */
 
@@ -713,7 +712,7 @@ test_walks(void **state)
 	struct rig r;
 
 	(void)state;
-	for (uint64_t seed = 1; seed <= 24; seed += STEP) {
+	for (uint64_t seed = 1; seed <= 24; seed += ROUNDS_STEP) {
 		rig_init(&r);
 		/* Small segments: checkpoints in the midst of all. */
 		r.options.ledger.segment_bytes = (size_t)4096 << seed % 4;
@@ -739,7 +738,7 @@ test_table_that_forgets(void **state)
 	struct rig r;
 
 	(void)state;
-	for (uint64_t seed = 1; seed <= 8; seed += STEP) {
+	for (uint64_t seed = 1; seed <= 8; seed += ROUNDS_STEP) {
 		rig_init(&r);
 		r.options.known_bytes_max = 64 << 10;
 		r.options.ledger.segment_bytes = (size_t)8192 << seed % 4;
@@ -933,7 +932,7 @@ test_walks_with_few_places(void **state)
 	struct rig r;
 
 	(void)state;
-	for (uint64_t seed = 1; seed <= 12; seed += STEP) {
+	for (uint64_t seed = 1; seed <= 12; seed += ROUNDS_STEP) {
 		rig_init(&r);
 		r.options.hosts_active_max = 1 + (unsigned)seed % 4;
 		r.options.known_bytes_max = seed % 2 == 0 ? 64 << 10 : 0;

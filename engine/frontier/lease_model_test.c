@@ -8,13 +8,14 @@
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_testing.h"
 #include "os/clock.h"
+#include "tests/rounds.h"
 
 #define CRAWLS 2u
 #define KEYS 4u
 #define URLS 8u
 /* A sanitizer makes each ten times as long. */
 #define STEPS (SANITIZED ? 1000u : 2500u)
-#define SEEDS 5u
+#define SEEDS ROUNDS(5u)
 #define RELAXED_SEEDS 2u
 
 struct m_url {
@@ -666,7 +667,7 @@ verbs_that_overlap_agree(void **state)
 	rig_init(&m.rig);
 	rig_open(&m.rig);
 	out_control(&m.rig, LEASE_SET_DELAY, "", "", 0, NULL);
-	for (unsigned i = 0; i < 400; i++) {
+	for (unsigned i = 0; i < ROUNDS(400u); i++) {
 		storm(&m);
 		if (i % 50 == 49)
 			out_restart(&m.rig, i % 100 == 99);

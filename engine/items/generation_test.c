@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "engine/items/worklist_testing.h"
+#include "tests/rounds.h"
 
 #define MUST(call)                                                           \
 	do {                                                                  \
@@ -657,32 +658,35 @@ a_shorter_ttl_of_a_dependency_counts_at_once(void **state)
 	run_one("i", "b", true);
 }
 
+/* A hundred thousand, of which half go. */
+#define PAIRS ROUNDS(100000u)
+
 static void
-a_hundred_thousand_pairs_while_claims_go_on(void **state)
+many_pairs_while_claims_go_on(void **state)
 {
 	unsigned evens = 0, claimed = 0, chunks = 0;
 	uint64_t checked;
 	bool more = true;
 
 	(void)state;
-	make_items(100000);
+	make_items(PAIRS);
 	load_only(BOTH("1"));
 	rewrite_all();
 	load_only(ODD);
 	while (more) {
 		more = rewrite_chunk(1000);
 		claimed += claim_and_complete(20, &evens);
-		if (++chunks % 40 == 0)
+		if (++chunks % ROUNDS(40) == 0)
 			assert_string_equal(check_store(&checked), "");
 	}
-	assert_int_equal(chunks, 100);
-	assert_int_equal(claimed, 2000);
+	assert_int_equal(chunks, PAIRS / 1000);
+	assert_int_equal(claimed, chunks * 20);
 	assert_int_equal(evens, 0);
 	expect_clean();
 	assert_int_equal(items_test_number(&t.items,
-	    "SELECT COUNT(*) FROM worklist"), 50000);
+	    "SELECT COUNT(*) FROM worklist"), PAIRS / 2);
 	assert_int_equal(items_test_number(&t.items, "SELECT fresh FROM"
-	    " task_state"), 2000);
+	    " task_state"), claimed);
 }
 
 /* -- Old ones -- */
@@ -879,7 +883,7 @@ main(int argc, char **argv)
 		TEST(a_load_that_is_rolled_back_never_was),
 		TEST(claims_see_the_new_configuration_at_once),
 		TEST(a_shorter_ttl_of_a_dependency_counts_at_once),
-		TEST(a_hundred_thousand_pairs_while_claims_go_on),
+		TEST(many_pairs_while_claims_go_on),
 		TEST(what_no_record_names_goes),
 		TEST(another_daemon_loads),
 		TEST(an_outdated_daemon_completes),

@@ -1,10 +1,13 @@
 /* The ledger on one loop: what it promises, through crashes at every step. */
 #include "engine/ledger/ledger_testing.h"
+#include "tests/rounds.h"
 #include "wire/gzip.h"
 
 #define FOREVER FILE_FAULT_FOREVER
-/* A sanitizer makes each of hundreds of lives ten times as long. */
-#define STEP (SANITIZED ? 7 : 1)
+/* From one of hundreds of moments to the next, each of which is two lives. */
+#define LIVES_STEP (SANITIZED ? 17u : 1u)
+/* The syncs at whose failure a rest may move: at the fourth to the ninth. */
+#define MOVES (SANITIZED ? 10u : 30u)
 
 /* --- promises ------------------------------------------------------------ */
 
@@ -15,7 +18,7 @@ test_promised_is_durable(void **state)
 	struct rig r;
 
 	(void)state;
-	for (uint64_t n = 1; n <= 30; n += STEP) {
+	for (uint64_t n = 1; n <= 30; n += ROUNDS_STEP) {
 		rig_init(&r);
 		r.series_n = 2;
 		r.cut_at = n;
@@ -279,7 +282,7 @@ test_power_cut_at_every_change(void **state)
 	uint64_t n = changes_of_script();
 
 	(void)state;
-	for (uint64_t i = 1; i <= n + 1; i += STEP)
+	for (uint64_t i = 1; i <= n + 1; i += LIVES_STEP)
 		crash_at(i, true, false);
 	print_message("%llu changes of files\n", (unsigned long long)n);
 }
@@ -291,7 +294,7 @@ test_kill_at_every_change(void **state)
 
 	(void)state;
 	/* What is only in memory outlives it: every other change will do. */
-	for (uint64_t i = 1; i <= n + 1; i += 2 * STEP)
+	for (uint64_t i = 1; i <= n + 1; i += 2 * LIVES_STEP)
 		crash_at(i, false, i % 4 > 2);
 }
 
@@ -304,7 +307,7 @@ test_each_sync_fails(void **state)
 	(void)state;
 	changes_of_script();
 	uint64_t syncs = file_calls(FILE_CALL_SYNC);
-	for (uint64_t i = 1; i <= syncs; i += STEP) {
+	for (uint64_t i = 1; i <= syncs; i += LIVES_STEP) {
 		script_init(&r);
 		file_fault(FILE_CALL_SYNC, i, 1, ERR_IO);
 		struct why w = WHY_INIT;
@@ -335,7 +338,7 @@ test_rest_moves(void **state)
 	unsigned moved = 0;
 
 	(void)state;
-	for (uint64_t i = 1; i <= 30; i++) {
+	for (uint64_t i = 1; i <= MOVES; i++) {
 		rig_init(&r);
 		r.harvests_from = 0;
 		file_fault(FILE_CALL_SYNC, i, 1, ERR_IO);
@@ -527,7 +530,7 @@ test_torn_head_is_cut(void **state)
 	struct rig r;
 
 	(void)state;
-	for (size_t whole = 1; whole <= GZIP_HEAD_BYTES; whole += STEP) {
+	for (size_t whole = 1; whole <= GZIP_HEAD_BYTES; whole += ROUNDS_STEP) {
 		rig_init(&r);
 		rig_open_ok(&r);
 		rig_items(&r, 5);
@@ -864,7 +867,7 @@ test_power_takes_the_last_second(void **state)
 	struct rig r;
 
 	(void)state;
-	for (unsigned i = 0; i < 60; i += STEP) {
+	for (unsigned i = 0; i < 60; i += ROUNDS_STEP) {
 		relaxed_init(&r);
 		r.options.segment_bytes = 4 << 10;
 		r.options.checkpoint_part = 3;
@@ -901,7 +904,7 @@ test_relaxed_beside_strict(void **state)
 	struct rig r;
 
 	(void)state;
-	for (unsigned i = 0; i < 30; i += STEP) {
+	for (unsigned i = 0; i < 30; i += ROUNDS_STEP) {
 		relaxed_init(&r);
 		r.options.segment_bytes = 4 << 10;
 		rig_open_ok(&r);
