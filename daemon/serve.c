@@ -235,7 +235,7 @@ put_doors(const struct daemon *s, struct buf *b)
 	buf_put_char(b, ']');
 }
 
-/* "unwritable":[{"since","why"}, ...]: databases whose last write has failed. */
+/* "unwritable":[{"since","why"}, ...]: databases whose last write failed. */
 static void
 put_unwritable(struct buf *b)
 {
