@@ -416,6 +416,8 @@ health(void *arg, enum engine_health h, const char *text)
 	(void)arg;
 	sim.failed |= h == ENGINE_FAILED;
 	sim.full |= h == ENGINE_DISK_FULL;
+	if (h != ENGINE_FINE && getenv("SIM_LOG") != NULL)
+		printf("sim: health %d: %s\n", h, text);
 	CHECK(h == ENGINE_FINE || strchr(text, '/') != NULL ||
 	    str_starts(str_of(text), STR("log: ")));
 }
@@ -535,6 +537,7 @@ begin_life(const struct conf *c)
 			if (x->stop_known && !x->over)
 				platform_close(h);
 		}
+	oracle_forget();
 	open_engine(c);
 	judge(true);
 	take_up();
@@ -837,11 +840,13 @@ main(int argc, char **argv)
 	    &w);
 	for (uint64_t s = from; s < from + seeds; s++) {
 		bool fine = run_seed(s, &c, &trace);
+		again = trace;
 		if (fine)
 			fine = run_seed(s, &c, &again) && trace == again;
 		if (!fine)
-			printf("sim: seed %llu failed\n",
-			    (unsigned long long)s);
+			printf("sim: seed %llu failed%s\n",
+			    (unsigned long long)s, trace != again ?
+			    ", or gives another trace" : "");
 		failed += !fine;
 	}
 	sim_end();

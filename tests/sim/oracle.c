@@ -1,5 +1,6 @@
 #include "tests/sim/oracle.h"
 
+#include "base/map.h"
 #include "engine/archive/archive_port.h"
 #include "engine/archive/check.h"
 #include "engine/harvest/place.h"
@@ -274,15 +275,38 @@ oracle_row(struct store *st, const struct oracle_run *r, const char *data_dir,
 
 /* --- a directory ---------------------------------------------------------- */
 
-static struct found *
-find_all(const char *path, struct arena *a)
-{
-	struct found *f = ARENA_NEW(a, struct found);
-	const struct archive_catalogue c = find_files(path, a);
+/* What has been read of each host's: a file in its place stays as it is. */
+static struct read_dir {
+	struct arena arena;
+	struct map names;
+	struct found found;
+} dirs[PLATFORM_HOSTS_MAX];
 
-	for (size_t i = 0; i < c.n; i++)
-		read_file(c.files[i].path, f);
-	return f;
+void
+oracle_forget(void)
+{
+	for (size_t i = 0; i < PLATFORM_HOSTS_MAX; i++) {
+		map_free(&dirs[i].names);
+		arena_free(&dirs[i].arena);
+		dirs[i].found = (struct found){ .items = 0 };
+	}
+}
+
+static const struct found *
+find_all(unsigned host, const char *path)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	const struct archive_catalogue c = find_files(path, &a);
+	struct read_dir *d = &dirs[host];
+
+	for (size_t i = 0; i < c.n; i++) {
+		struct str name = str_of(c.files[i].path);
+		if (map_get(&d->names, name) != NULL)
+			continue;
+		map_put(&d->names, arena_copy(&d->arena, name), d);
+		read_file(c.files[i].path, &d->found);
+	}
+	return &d->found;
 }
 
 /* Whether the files have all items of a list up to this one; of a stream, from
@@ -316,7 +340,7 @@ oracle_dir(unsigned host, const char *path)
 	enum err e = shared_dir_open(&none, path, SHARED_DIR_LOOK, &dir, &w);
 	if (e == ERR_ABSENT)
 		return true;
-	const struct found *f = find_all(path, &a);
+	const struct found *f = find_all(host, path);
 	if (f->damaged)
 		return wrong("a file is damaged", path);
 	if (e == OK)
@@ -338,8 +362,7 @@ oracle_dir(unsigned host, const char *path)
 bool
 oracle_complete(unsigned host, const char *path)
 {
-	FREED(arena_free) struct arena a = ARENA_INIT;
-	const struct found *f = find_all(path, &a);
+	const struct found *f = find_all(host, path);
 
 	for (unsigned list = 1; list <= PLATFORM_LISTS; list++)
 		if (!has_up_to(f, list, PLATFORM_FIRST - 1 +

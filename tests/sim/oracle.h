@@ -31,7 +31,9 @@ struct oracle_run {
 bool oracle_row(struct store *, const struct oracle_run *,
     const char *data_dir, struct store_harvest *, uint64_t *files,
     struct arena *a);
-/* The directory of a host's harvests, and what is in it. */
+/* The directory of a host's harvests, and what is in it; a file is read once in
+ * each life, which begins with oracle_forget(). */
+void oracle_forget(void);
 bool oracle_dir(unsigned host, const char *path);
 /* The same: its files have all items of the host. */
 bool oracle_complete(unsigned host, const char *path);
