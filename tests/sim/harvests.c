@@ -1,8 +1,8 @@
 /*
  * harvests -- harvests of invented platforms beside a crawl, from a seed: of
- * lists, of streams and of the web, begun, paused, resumed and stopped at random
- * moments, and in those in which a file's end is being noted, through kills,
- * power cuts, failing syncs and full disks.
+ * lists, of streams and of the web, begun, paused, resumed and stopped at
+ * random moments, and in those in which a file's end is being noted, through
+ * kills, power cuts, failing syncs and full disks.
  *
  *     sim_harvests [--seeds N] [--from SEED]
  *
@@ -41,6 +41,8 @@
  * the last of it: silence of 90 s, and tries again. */
 #define CALM_MS 500000
 #define CATCH_UP_MS 250000
+/* And then until a file ends, if one does so soon. */
+#define ROLLS_MS 60000
 /* From a stop to the end: a request in hand, and a place that fails. */
 #define END_MS_MAX 300000
 /* Free bytes below which the ledger writes nothing. */
@@ -320,26 +322,28 @@ stop_run(struct run *r)
 	harvest_stop(sim.harvests, str_of(r->id));
 }
 
-/* A stream that nobody disturbs has had its time. */
+/* A stream that nobody disturbs has had its time, and some `more`. */
 static void
-end_calmly(struct host *h, struct run *r)
+end_calmly(struct host *h, struct run *r, int64_t more_ms)
 {
 	unsigned n = (unsigned)(h - sim.hosts);
 
-	if (!platform_is_stream(n) || r->stopped || mono_ns_between(
-	    r->goes_on, clock_mono()) < CALM_MS * NS_PER_MS)
+	if (!platform_is_stream(n) || r->stop_at.ns > 0 || mono_ns_between(
+	    r->goes_on, clock_mono()) < (CALM_MS + more_ms) * NS_PER_MS)
 		return;
 	r->whole_until.us = clock_wall().us - CATCH_UP_MS *
 	    (US_PER_S / 1000);
 	stop_run(r);
 }
 
-/* What only harvests do that have begun. */
+/* What only harvests do that have begun.  Who has stopped one waits. */
 static void
 disturb(struct host *h, struct run *r, uint64_t dice)
 {
 	bool streams = platform_is_stream((unsigned)(h - sim.hosts));
 
+	if (r->stop_at.ns > 0 && sim_random() % 16 != 0)
+		return;
 	if (dice < 8) {
 		sum.resumes += r->paused;
 		harvest_resume(sim.harvests, str_of(r->id));
@@ -370,24 +374,29 @@ act(bool calm)
 	} else if (!calm) {
 		disturb(h, r, dice);
 	} else {
-		if (dice < 8)
+		if (dice < 8 && r->stop_at.ns == 0)
 			disturb(h, r, dice);
-		end_calmly(h, r);
+		end_calmly(h, r, ROLLS_MS);
 	}
 }
 
 /* A file has its name: perhaps its end is being noted.  Somebody wants
  * something of a harvest just now. */
 static void
-act_at_a_files_end(void)
+act_at_a_files_end(bool calm)
 {
 	struct host *h = &sim.hosts[sim_random() % sim.hosts_n];
 	struct run *r = &h->runs[MIN(h->at, RUNS - 1)];
+	uint64_t dice = sim_random() % 100;
 
 	if (h->at == RUNS || !r->begun || r->over || r->asked)
 		return;
-	for (unsigned i = 0; i <= sim_random() % 3; i++)
-		disturb(h, r, sim_random() % 13);
+	if (calm)
+		end_calmly(h, r, 0);
+	else if (dice < 2)
+		disturb(h, r, 12);
+	for (unsigned i = 0; !calm && dice < 10 && i < dice % 4; i++)
+		disturb(h, r, sim_random() % 12);
 }
 
 /* What was asked to end has ended soon. */
@@ -605,11 +614,12 @@ look_at_disk(bool calm)
 {
 	uint64_t renames = file_calls(FILE_CALL_RENAME);
 
-	/* WARC files get names, or the state does. */
-	for (unsigned h = 0; renames != sim.renames && h < sim.hosts_n; h++)
+	/* WARC files get names, or the state does; there are many of them. */
+	bool looks = renames != sim.renames && sim_random() % 4 == 0;
+	for (unsigned h = 0; looks && h < sim.hosts_n; h++)
 		sim.wrong |= !oracle_dir(h, sim.hosts[h].path);
-	if (renames != sim.renames && !calm && sim_random() % 8 == 0)
-		act_at_a_files_end();
+	if (renames != sim.renames)
+		act_at_a_files_end(calm);
 	sim.renames = renames;
 	if (sim.room_at.ns == 0 && sim_random() % 4000 == 0)
 		fill_disk();
@@ -651,6 +661,7 @@ print_unfinished(void)
 				    " stopped %d\n", r->id, platform_kind(h),
 				    r->begun, r->paused, r->stopped);
 		}
+	fflush(stdout);
 }
 
 static void

@@ -208,8 +208,8 @@ question_of(struct str url)
 }
 
 /*
- * A stream may be asked for again, and a timeline that had nothing: it is looked
- * at once more when the next stream is certain to have begun.
+ * A stream may be asked for again, and a timeline that had nothing: it is
+ * looked at once more when the next stream is certain to have begun.
  */
 static bool
 may_repeat(unsigned host, struct str url, uint64_t bytes)
