@@ -50,6 +50,19 @@ read_figure(yyjson_val *o, struct figure *f)
 	v->counts.body_bytes = yyjson_get_uint(yyjson_obj_get(n, "body_bytes"));
 }
 
+/* A line for each database that cannot be written. */
+static void
+print_unwritable(yyjson_val *list, struct buf *b)
+{
+	yyjson_val *o;
+	size_t at, n;
+
+	yyjson_arr_foreach(list, at, n, o)
+		buf_printf(b, "\nCannot be written since %.*s: %.*s\n",
+		    STR_FMT(ask_text(o, "since")), STR_FMT(ask_text(o,
+		    "why")));
+}
+
 /* "door realtime  open  127.0.0.1:8001  12 requests", a line for each. */
 static void
 print_doors(yyjson_val *doors, struct buf *b)
@@ -102,6 +115,7 @@ print_answer(struct cli *c, struct str body)
 			(void)!print(c, f, yyjson_arr_size(crawls));
 		if (text.n > 0)
 			buf_printf(&c->out, "\n%.*s\n", STR_FMT(text));
+		print_unwritable(yyjson_obj_get(root, "unwritable"), &c->out);
 		print_doors(yyjson_obj_get(root, "doors"), &c->out);
 	}
 	yyjson_doc_free(d);

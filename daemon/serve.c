@@ -26,12 +26,14 @@
 #include "engine/exporting/exporting.h"
 #include "engine/harvest/harvest_service.h"
 #include "os/clock.h"
+#include "os/database_failure.h"
 #include "os/log.h"
 #include "os/system.h"
 #include "script/host.h"
 
 #define LOOK_MS 1000
 #define JSON_TYPE "application/json"
+#define FAILURES_MAX 4          /* databases that /status names */
 #define REQUESTS_CONNECTIONS 240   /* beside the WebSockets' */
 /* A choice of realtime.token. */
 #define TOKEN_REQUIRED 1
@@ -233,6 +235,25 @@ put_doors(const struct daemon *s, struct buf *b)
 	buf_put_char(b, ']');
 }
 
+/* "unwritable":[{"since","why"}, ...]: databases whose last write failed. */
+static void
+put_unwritable(struct buf *b)
+{
+	struct database_failure f[FAILURES_MAX];
+	size_t n = MIN(database_failures(f, FAILURES_MAX), FAILURES_MAX);
+	char iso[WALL_ISO_MAX];
+
+	json_array(b, "unwritable");
+	for (size_t i = 0; i < n; i++) {
+		wall_to_iso(f[i].since, iso);
+		json_object(b, NULL);
+		json_str(b, "since", str_of(iso));
+		json_str(b, "why", str_of(f[i].why.text));
+		buf_put_char(b, '}');
+	}
+	buf_put_char(b, ']');
+}
+
 static void
 get_status(struct web_request *r)
 {
@@ -246,6 +267,7 @@ get_status(struct web_request *r)
 	json_u64(b, "pid", (uint64_t)system_pid());
 	json_str(b, "data_dir", str_of(s->cli->data_dir));
 	json_str(b, "health", str_of(report_health_name(s->health)));
+	put_unwritable(b);
 	buf_put_text(b, s->started ? ",\"ready\":true" : ",\"ready\":false");
 	put_why(s, b);
 	json_u64(b, "in_flight", k->in_flight);
@@ -294,17 +316,21 @@ get_health(struct web_request *r)
 	    str_of(report_health_name(s->health)));
 }
 
-/* Whether requests of all kinds are answered, for load balancers. */
+/* Whether requests of all kinds are answered, for load balancers; outsiders
+ * learn no file's name. */
 static void
 get_ready(struct web_request *r)
 {
 	const struct daemon *s = web_arg(r);
 	FREED(buf_free) struct buf text = BUF_INIT;
-	bool ready = !put_loading(s, &text) && s->health == ENGINE_FINE;
+	bool writes = database_failures(NULL, 0) == 0;
+	bool ready = !put_loading(s, &text) && s->health == ENGINE_FINE &&
+	    writes;
 
 	if (text.n == 0)
-		buf_put_text(&text, ready ? "ready" :
-		    report_health_name(s->health));
+		buf_put_text(&text, ready ? "ready" : s->health != ENGINE_FINE ?
+		    report_health_name(s->health) : "a database cannot be "
+		    "written");
 	if (!ready)
 		web_add_field(r, "retry-after", "1");
 	answer_state(r, ready, buf_str(&text));
@@ -321,10 +347,10 @@ static const struct web_route *
 all_routes(struct daemon *s, struct web_options *o, size_t *n)
 {
 	const struct web_route own[] = {
-		ROUTE("/healthz", get_health, "200 while writes succeed, else "
-		    "503", WEB_TO_ALL),
-		ROUTE("/readyz", get_ready, "200 once everything is served, "
-		    "else 503 and what the start is doing", WEB_TO_ALL),
+		ROUTE("/healthz", get_health, "200 while the ledger's writes "
+		    "succeed, else 503", WEB_TO_ALL),
+		ROUTE("/readyz", get_ready, "200 while everything is served "
+		    "and can be written, else 503 and the reason", WEB_TO_ALL),
 		METRICS_ROUTE,
 		ROUTE("/status", get_status, "the crawls and what the engine "
 		    "is doing, as JSON", WEB_TO_NOBODY),

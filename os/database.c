@@ -14,6 +14,7 @@
 void
 database_init(struct database *d, const struct backend *b)
 {
+	database_failure_register();
 	d->backend = b;
 	d->failed = WHY_INIT;
 	list_init(&d->unused);
@@ -28,6 +29,7 @@ database_close(struct database **dp)
 	if (d == NULL)
 		return;
 	CHECK(!d->in_transaction);
+	database_write_succeeded(d);   /* Nobody waits for it any more. */
 	d->backend->close(d);
 }
 
@@ -50,10 +52,17 @@ database_check(struct database *d, struct why *w)
 static enum err
 begin_transaction(struct database *d, bool only_reads, struct why *w)
 {
+	struct why inner = WHY_INIT;
+
 	CHECK(!d->in_transaction);
 	d->only_reads = only_reads;
 	d->failed = WHY_INIT;
-	enum err e = d->backend->begin(d, w);
+	enum err e = d->backend->begin(d, &inner);
+	d->has_changed = false;      /* Its statement may have been counted. */
+	if (e != OK && !only_reads)
+		database_write_failed(d, &inner);
+	if (e != OK && w != NULL && w->err == OK)
+		*w = inner;
 	d->in_transaction = e == OK;
 	d->only_reads &= d->in_transaction;
 	return e;
@@ -75,17 +84,36 @@ enum err
 database_end(struct database *d, enum err so_far, struct why *w)
 {
 	enum err e = so_far;
+	bool writes = !d->only_reads;
 
 	CHECK(d->in_transaction);
 	d->in_transaction = d->only_reads = false;
+	if (e == OK && d->failed.err == OK)
+		(void)!d->backend->commit(d, &d->failed);
 	if (e == OK && d->failed.err != OK)
 		e = why(w, d->failed.err, "%s", d->failed.text);
+	if (writes && d->failed.err != OK)
+		database_write_failed(d, &d->failed);
+	else if (e == OK && d->has_changed)
+		database_write_succeeded(d);
 	d->failed = WHY_INIT;
-	if (e == OK)
-		e = d->backend->commit(d, w);
 	if (e != OK)
 		d->backend->roll_back(d);
 	return e;
+}
+
+enum err
+database_touch(struct database *d, struct why *w)
+{
+	struct why inner = WHY_INIT;
+
+	CHECK(d->in_transaction);
+	d->has_changed = true;
+	enum err e = d->failed.err != OK ? d->failed.err :
+	    d->backend->touch(d, &inner);
+	if (d->failed.err == OK)
+		d->failed = inner;
+	return e == OK ? OK : why(w, e, "%s", d->failed.text);
 }
 
 /* -- The cache of queries -- */
@@ -240,6 +268,7 @@ query_end(struct query **qp, struct why *w)
 	enum err e = q->err;
 	if (e != OK)
 		why(w, e, "%s", q->why.text);
+	q->database->has_changed |= q->changes > 0;
 	put_back(q);
 	return e;
 }
@@ -256,6 +285,7 @@ query_post(struct query **qp)
 	q->has_run = true;
 	if (q->err == OK && q->rows > 0)
 		q->database->backend->post(q);
+	q->database->has_changed |= q->rows > 0;   /* Or may have. */
 	q->database->backend->reset(q);
 	put_back(q);
 }

@@ -11,7 +11,7 @@
 
 #include "base/list.h"
 #include "base/map.h"
-#include "os/database.h"
+#include "os/database_failure.h"
 
 enum value_kind { VALUE_NULL, VALUE_I64, VALUE_STR, VALUE_BYTES };
 
@@ -49,7 +49,9 @@ struct database {
 	struct list unused;
 	bool in_transaction;
 	bool only_reads;             /* the transaction does */
+	bool has_changed;            /* the transaction has changed rows */
 	struct why failed;           /* the transaction's first error */
+	struct failing *failing;     /* its last write failed; or NULL */
 };
 
 struct backend {
@@ -61,6 +63,8 @@ struct backend {
 	enum err (*begin)(struct database *, struct why *);
 	enum err (*commit)(struct database *, struct why *);
 	void (*roll_back)(struct database *);
+	/* Write what is there already; database_touch(). */
+	enum err (*touch)(struct database *, struct why *);
 	/* Set `database` and `width`; a failure goes to query_fail(). */
 	struct query *(*query_new)(struct database *, const char *text);
 	void (*query_free)(struct query *);
@@ -80,6 +84,11 @@ void database_init(struct database *, const struct backend *);
 void database_forget_queries(struct database *);
 /* The query's error, and that of its transaction; OK and later ones pass. */
 void query_fail(struct query *, enum err, const struct why *);
+/* database_failure.c: its metrics; a transaction that may write has failed, or
+ * was committed with a change. */
+void database_failure_register(void);
+void database_write_failed(struct database *, const struct why *);
+void database_write_succeeded(struct database *);
 /* The first number that a query of one row gives. */
 MUST_USE enum err database_number(struct database *, const char *text,
     int64_t *, struct why *);

@@ -468,6 +468,17 @@ write_version(struct pg_database *p, unsigned version, struct why *w)
 	return query_end(&q, w);
 }
 
+static enum err
+pg_touch(struct database *d, struct why *w)
+{
+	struct query *q = database_query(d, "UPDATE argiope_schema"
+	    " SET version = version WHERE application = ?1");
+
+	query_i64(q, 1, pg_of(d)->application);
+	query_step(q);
+	return query_end(&q, w);
+}
+
 /* Of the schema that new tables go to: whether ours is there, and any other. */
 static enum err
 count_tables(struct pg_database *p, int64_t *ours, int64_t *others,
@@ -684,6 +695,7 @@ pg_close(struct database *d)
 static const struct backend pg_backend = {
 	.close = pg_close, .check = pg_check, .migrate = pg_migrate,
 	.begin = pg_begin, .commit = pg_commit, .roll_back = pg_roll_back,
+	.touch = pg_touch,
 	.query_new = pg_query_new, .query_free = pg_query_free,
 	.step = pg_step, .post = pg_post, .reset = pg_reset,
 	.get_str = pg_get_str, .get_i64 = pg_get_i64,

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "os/clock.h"
+#include "os/database_failure.h"
 #include "os/postgresql_testing.h"
 
 #define APPLICATION 0x41724731u
@@ -609,6 +610,7 @@ a_killed_server_loses_nothing(void **state)
 	struct database *d = open_new();
 	int64_t id = 0;
 	struct why w = WHY_INIT;
+	struct database_failure f;
 
 	(void)state;
 	for (int i = 0; i < KILLS; i++) {
@@ -627,13 +629,22 @@ a_killed_server_loses_nothing(void **state)
 		}
 		assert_true(ms_since(begin) < 1000);
 		assert_non_null(strstr(w.text, "PostgreSQL at"));
+		assert_int_equal(database_failures(&f, 1), 1);
+		assert_int_equal(f.why.err, ERR_UNREACHED);
+		assert_non_null(strstr(f.why.text, "PostgreSQL at"));
 		postgresql_test_start_again(server);
 		begin = clock_mono();
 		while (database_begin(d, NULL) == ERR_UNREACHED &&
 		    ms_since(begin) < 10000)
 			usleep(10000);
 		assert_int_equal(number(d, "SELECT count(*) FROM t"), id);
+		/* That it can be read says nothing of writes. */
 		assert_int_equal(database_end(d, OK, NULL), OK);
+		assert_true(database_is_failing(d));
+		assert_int_equal(database_begin(d, NULL), OK);
+		assert_int_equal(database_end(d, database_touch(d, NULL),
+		    NULL), OK);
+		assert_int_equal(database_failures(&f, 1), 0);
 	}
 	assert_int_equal(number(d, "SELECT max(id) FROM t"), id);
 	database_close(&d);

@@ -334,6 +334,17 @@ set_number(struct sqlite_database *s, const char *pragma, int64_t value,
 	return sqlite_why(s, sqlite3_exec(s->db, sql, NULL, NULL, NULL), w);
 }
 
+/* A page of the file changes even when the number does not. */
+static enum err
+sqlite_touch(struct database *d, struct why *w)
+{
+	int64_t version;
+	enum err e = database_number(d, "PRAGMA user_version", &version, w);
+
+	return e == OK ? set_number(sqlite_of(d), "user_version", version, w) :
+	    e;
+}
+
 /* SQLite would make it readable for all, and names the WAL's mode after it. */
 static enum err
 make_file(const char *path, struct why *w)
@@ -579,6 +590,7 @@ static const struct backend sqlite_backend = {
 	.close = sqlite_close, .check = sqlite_check,
 	.migrate = sqlite_migrate, .begin = sqlite_begin,
 	.commit = sqlite_commit, .roll_back = sqlite_roll_back,
+	.touch = sqlite_touch,
 	.query_new = sqlite_query_new, .query_free = sqlite_query_free,
 	.step = sqlite_step, .post = sqlite_post, .reset = sqlite_reset,
 	.get_str = sqlite_get_str, .get_i64 = sqlite_get_i64,

@@ -4,12 +4,14 @@
  *
  *     spool ─► is it archived? ─► no: archived now ─► the file goes
  *
- * A stream is known by the moment of its beginning: it is among the newest
- * captures when the process ended between its record and the spool's removal.
+ * A stream is known by its URL and the moment of its beginning: it is among the
+ * newest captures when the process ended between its record and the spool's
+ * removal.
  */
 #include "engine/engine.h"
 #include "engine/harvest/driver_own.h"
 #include "engine/control/control.h"
+#include "engine/parser/url.h"
 #include "os/log.h"
 
 /* Captures behind the last settling are looked at, and so many before. */
@@ -61,14 +63,29 @@ store(struct driver *d)
 	engine_call(d->options.engine, &s->sent);
 }
 
+/* A page may have begun in the same moment. */
+static bool
+is_stream(const struct capture_query *q, const struct call_received *stream)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct str url = stream->url;
+	struct url u;
+
+	if (q->why.err != OK || q->hops_n == 0 ||
+	    q->entry.start.us != stream->start.us)
+		return false;
+	if (url_parse(url, NULL, &a, &u, NULL) == OK)
+		url = str_cut(u.href, 0, u.href.n - u.fragment.n);
+	return str_eq(q->hops[0].url, url);
+}
+
 static void look_at(struct driver *, uint64_t number);
 
 static void
 looked(struct capture_query *q)
 {
 	struct driver *d = q->arg;
-	bool same = q->why.err == OK && q->entry.start.us ==
-	    d->options.spools[d->spool_at].stream.start.us;
+	bool same = is_stream(q, &d->options.spools[d->spool_at].stream);
 	uint64_t number = q->number;
 
 	d->reading = false;

@@ -103,6 +103,17 @@ make_headers(struct slot *s)
 		add_field(s, c->fields[i].name, c->fields[i].value);
 }
 
+/* A call that follows from a stream's events has its answer in some time: by
+ * then they are on the disk, so that a crash leaves no answer that nobody has
+ * asked for. */
+static void
+sync_streams(struct driver *d)
+{
+	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++)
+		if (d->slots[i].spool != NULL)
+			spool_sync(d->slots[i].spool);
+}
+
 void
 driver_send_now(struct slot *s)
 {
@@ -130,6 +141,8 @@ driver_send_now(struct slot *s)
 		driver_follow(s);
 	else
 		s->sent.answered = driver_call_answered;
+	if (!driver_is_stream(c))
+		sync_streams(d);
 	s->stopped = false;
 	s->state = SLOT_OUT;
 	engine_call(d->options.engine, &s->sent);

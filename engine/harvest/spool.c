@@ -150,13 +150,19 @@ write_out(struct spool *s, bool syncs)
 	put_job(s, run_write, written);
 }
 
+void
+spool_sync(struct spool *s)
+{
+	if (s->waiting.n > 0 || s->writing.n > 0 || !s->syncs)
+		write_out(s, true);
+}
+
 static void
 sync_now(struct timer *t)
 {
 	struct spool *s = CONTAINER(t, struct spool, timer);
 
-	if (s->waiting.n > 0 || s->writing.n > 0 || !s->syncs)
-		write_out(s, true);
+	spool_sync(s);
 	loop_timer_set(s->home, t, mono_add_ms(clock_mono(), SPOOL_SYNC_MS));
 }
 

@@ -30,6 +30,8 @@ struct spool;
 struct spool *spool_begin(struct pool *, struct loop *home, const char *dir,
     const struct call_received *);
 void spool_put(struct spool *, struct str bytes, struct wall now);
+/* Write and sync it now: something is about to follow from it. */
+void spool_sync(struct spool *);
 /* Its record is durable, or there is none: the file goes, soon.  NULL is
  * allowed. */
 void spool_end(struct spool **);

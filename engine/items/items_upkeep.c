@@ -8,12 +8,14 @@
  *     pruning    drop old events, handled failures, failed runs, unused blobs
  *     sources    drop generations that no run record names
  *     generation say when another daemon has loaded a later one
+ *     writing    try whether writes succeed again, after one that has failed
  *
  * Each step also looks for events that other daemons committed.
  */
 #include "engine/items/items_own.h"
 
 #include "os/clock.h"
+#include "os/database_failure.h"
 #include "os/log.h"
 
 #define LEASES_STEP 1000u
@@ -90,6 +92,15 @@ prune_sources(struct items *i, struct item_tx *tx, bool *more, struct why *w)
 	return generation_prune(tx, &i->upkeep.sweep, SOURCES_STEP, w);
 }
 
+static enum err
+try_to_write(struct items *i, struct item_tx *tx, bool *more, struct why *w)
+{
+	struct database *d = item_store_database(i->store);
+
+	(void)tx, (void)more;
+	return database_is_failing(d) ? database_touch(d, w) : OK;
+}
+
 /* -- When -- */
 
 static const struct {
@@ -103,6 +114,7 @@ static const struct {
 	{ "pruning", prune, 10000 },
 	{ "generation", compare_generation, 5000 },
 	{ "sources", prune_sources, 5000 },
+	{ "writing", try_to_write, 1000 },
 };
 #define REWRITING 1
 

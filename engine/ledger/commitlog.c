@@ -140,14 +140,16 @@ static enum err
 write_new(const char *path, uint64_t size, int *fd, struct why *w)
 {
 	enum err e = file_open(path, FILE_CREATE, fd, w);
+	struct why inner = WHY_INIT;
 
 	if (e != OK)
 		return e;
-	e = file_cut(*fd, 0, w);
+	e = file_cut(*fd, 0, &inner);
 	if (e == OK)
-		e = file_allocate(*fd, size, w);
+		e = file_allocate(*fd, size, &inner);
 	if (e == OK)
 		return OK;
+	why(w, e, "%s: %s", path, inner.text);
 	file_close(fd);
 	/* Give back what there is of it. */
 	if (file_remove(path, NULL) != OK)

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "engine/store/store_own.h"
+#include "os/database_failure.h"
 
 /* -- Opening -- */
 
@@ -116,6 +117,23 @@ enum err
 store_leave(struct store *st, bool mine, enum err e, struct why *w)
 {
 	return mine ? store_end(st, e, w) : e;
+}
+
+bool
+store_is_failing(const struct store *st)
+{
+	return database_is_failing(st->db);
+}
+
+void
+store_try(struct store *st)
+{
+	enum err e = store_begin(st, NULL);
+
+	/* What comes of it is noted below. */
+	if (e == OK)
+		e = store_end(st, database_touch(st->db, NULL), NULL);
+	(void)e;
 }
 
 /* -- What a name may be -- */

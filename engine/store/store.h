@@ -86,6 +86,14 @@ MUST_USE enum err store_begin(struct store *, struct why *);
 MUST_USE enum err store_end(struct store *, enum err so_far, struct why *);
 
 /*
+ * Whether the last write has failed for a reason of the store's own
+ * (os/database_failure.h); and a write that changes nothing, to learn whether
+ * writes succeed.
+ */
+bool store_is_failing(const struct store *);
+void store_try(struct store *);
+
+/*
  * What a crawl or a schedule may be called, and its tags; an empty name is
  * none, and allowed.  INPUT and FULL, naming the field.
  */

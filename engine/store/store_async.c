@@ -29,9 +29,12 @@ call_watches(struct store_async *a, bool always)
 {
 	uint64_t version;
 
-	bool changed = store_version(a->store, &version, NULL) != OK ||
-	    version != a->version;
+	enum err e = store_version(a->store, &version, NULL);
+	bool changed = e != OK || version != a->version;
 	a->version = version;
+	/* Perhaps nobody else writes as long as writes fail. */
+	if (always && (e != OK || store_is_failing(a->store)))
+		store_try(a->store);
 	if (!changed && !always)
 		return;
 	LIST_EACH(w, &a->watches, struct store_watch, node)

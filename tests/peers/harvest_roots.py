@@ -6,10 +6,11 @@ A start message is accepted whatever its root is like.  The harvest goes on, its
 files wait in the data directory, and health says so; when the root is back they
 go to their places, are told of once, and state.json follows.  A root that hangs
 is a FUSE file system that answers nothing.  The kind "data" is the data
-directory itself, which fills up in mid-harvest, and has room again.  Only root
-may mount; others skip.
+directory itself, which fills up in mid-harvest, and has room again; "store" is
+store.db alone, on a place of its own.  Only root may mount; others skip.
 """
 import ctypes
+import shutil
 
 from harvest_peer import *
 
@@ -251,6 +252,59 @@ def data_is_full():
         disk.end()
 
 
+def store_is_full():
+    """Only the store cannot be written: everybody who asks is told."""
+    disk = Full(PLACE + "/full-store", 8)
+    door = Serve("three", [*settings, "harvest.instance=three"])
+    try:
+        door.stop()
+        shutil.move(door.data + "/store.db", disk.place + "/store.db")
+        os.symlink(disk.place + "/store.db", door.data + "/store.db")
+        door.start()
+
+        def told():
+            return json.loads(door.http("/status")[2])["unwritable"]
+
+        def command():
+            code, out, err = run(program(), "status", "--data", door.data)
+            return out + err
+
+        same("store full: nothing is told before", told(), [])
+        same("store full: nor counted", door.metric(
+            "argiope_databases_failing"), 0)
+        disk.hurt()
+        o = order("good")
+        check("store full: /status tells it", wait_until(told, 20),
+              door.said())
+        first = told()
+        check("store full: ... with the file and the cause", len(first) == 1
+              and "store.db: " in first[0]["why"] and "full" in
+              first[0]["why"], first)
+        state = door.http("/readyz")
+        same("store full: not ready, without a file's name", (state[0],
+             json.loads(state[2])["state"]), (503, "a database cannot be "
+             "written"))
+        check("store full: the command tells it", "Cannot be written since " +
+              first[0]["since"] in command(), command())
+        same("store full: counted", door.metric("argiope_databases_failing"),
+             1)
+        tries = door.metric("argiope_database_write_failures_total")
+        check("store full: it is tried again", wait_until(lambda: door.metric(
+            "argiope_database_write_failures_total") > tries, 20))
+        same("store full: ... and has failed since the same moment",
+             told()[0]["since"], first[0]["since"])
+        disk.mend()
+        check("store full: with room it is ready by itself", wait_until(
+            door.serves, 20), told())
+        same("store full: ... and nothing is told", told(), [])
+        came("good", "store full", o)
+        same("store full: the daemon ends in order", door.stop(40), 0)
+    finally:
+        door.child.kill()
+        door.child.wait()
+        disk.end()
+
+
 rabbit = Rabbit()
 sim = Platforms("--items", "120")
 world = sim.world(HOST)
@@ -279,6 +333,8 @@ try:
     same("the daemon ends in order", door.stop(40), 0)
     if "data" in (sys.argv[1:] or ["data"]):
         data_is_full()
+    if "store" in (sys.argv[1:] or ["store"]):
+        store_is_full()
 finally:
     door.child.kill()
     for root in roots.values():

@@ -90,7 +90,14 @@ def by_door():
     status, body = ask("GET", "/items/" + told[0])
     check("... and reads", status == 200 and json.loads(body)["id"] == told[0],
           body[:100])
+    status, body = ask("GET", "/status")
+    check("... and says which file", status == 200 and [
+        u for u in json.loads(body)["unwritable"] if "items.db: " in u["why"]],
+        body)
+    same("... and is not ready", ask("GET", "/readyz")[0], 503)
     os.unlink(ballast)
+    check("with room it is ready though nobody writes",
+          wait_until(lambda: ask("GET", "/readyz")[0] == 200, 20))
     check("with room the writer goes on",
           wait_until(lambda: add(6000) in (200, 201), 20))
     here = set(ids())

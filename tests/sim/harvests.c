@@ -1,7 +1,8 @@
 /*
- * harvests -- harvests of invented platforms beside a crawl, from a seed:
- * begun, paused, resumed and stopped at random moments, through kills, power
- * cuts, failing syncs and full disks.
+ * harvests -- harvests of invented platforms beside a crawl, from a seed: of
+ * lists, of streams and of the web, begun, paused, resumed and stopped at
+ * random moments, and in those in which a file's end is being noted, through
+ * kills, power cuts, failing syncs and full disks.
  *
  *     sim_harvests [--seeds N] [--from SEED]
  *
@@ -9,8 +10,9 @@
  * beginning of each life and at the end the oracle compares what they say; the
  * platforms count who asks for what is durable.  Each host is harvested twice,
  * the second time for what has come since, and every harvest ends once, as a
- * success.  Each seed runs twice and gives the same trace: every request with
- * its moment, every end, and the bytes of all files.
+ * success; one that was asked to end does so in END_MS_MAX, but for crashes.
+ * Each seed runs twice and gives the same trace: every request with its moment,
+ * every end, and the bytes of all files.
  */
 #include "engine/control/control.h"
 #include "engine/frontier/frontier.h"
@@ -35,6 +37,14 @@
 #define CRAWL_DELAY_MS 200
 #define RUNS 2u                         /* of a host */
 #define KEY_BYTES 32
+/* In the last life a stream goes on for so long, and has all items of before
+ * the last of it: silence of 90 s, and tries again. */
+#define CALM_MS 500000
+#define CATCH_UP_MS 250000
+/* And then until a file ends, if one does so soon. */
+#define ROLLS_MS 60000
+/* From a stop to the end: a request in hand, and a place that fails. */
+#define END_MS_MAX 300000
 /* Free bytes below which the ledger writes nothing. */
 #define FREE_BYTES_MIN (64 << 10)
 
@@ -50,6 +60,9 @@ struct run {
 	bool over, told;             /* told: in this life */
 	bool stop_known;             /* that it stops was told */
 	bool stopped;                /* it was asked to */
+	struct mono stop_at;         /* in this life; ns 0: it was not */
+	struct mono goes_on;         /* since then, in this life */
+	struct wall whole_until;     /* it had time to catch up, up to then */
 	enum store_harvest_state last;
 };
 
@@ -72,6 +85,7 @@ static struct {
 	struct mono room_at;         /* the disk is full until then, or 0 */
 	uint64_t stops_at;           /* changes of files in all; 0: no */
 	uint64_t renames;            /* of files, when dirs were looked at */
+	uint64_t files;              /* of all rows, as they were judged */
 	bool wrong;
 } sim;
 
@@ -156,19 +170,19 @@ look_at_journal(unsigned host, uint32_t *next)
 	struct index_iter *i = index_iter_new(ledger_index(frontier_ledger(
 	    engine_frontier(sim_world.engine))), INDEX_JOURNAL);
 	struct str key, value;
-	char mark[24];
+	unsigned of;
 
-	snprintf(mark, sizeof(mark), "http://p%u.", host);
 	for (index_iter_seek(i, STR("")); index_iter_valid(i, &key, &value);
 	    index_iter_next(i)) {
 		struct journal_entry e;
 		if (!journal_parse(key, value, &e) ||
-		    !str_starts(e.url, str_of(mark)))
+		    !platform_host(e.url, &of) || of != host)
 			continue;
 		if (next != NULL)
 			*next = MAX(*next, e.crawl + 1);
 		else if (e.crawl >= sim.hosts[host].crawl_least)
-			platform_durable(e.url, e.status);
+			platform_durable(e.url, e.status,
+			    e.body_bytes);
 	}
 	index_iter_free(&i);
 }
@@ -192,6 +206,7 @@ take_end(struct run *r, enum store_harvest_state s)
 {
 	CHECK(r->begun && !r->over);
 	r->over = true;
+	r->stop_at.ns = 0;
 	r->last = s;
 	sim_trace(r->id, strlen(r->id));
 	sim_trace(&s, sizeof(s));
@@ -245,6 +260,7 @@ on_resumed(void *arg, struct str id)
 	(void)arg;
 	CHECK(!find_run(id)->over);
 	find_run(id)->paused = false;
+	find_run(id)->goes_on = clock_mono();
 }
 
 static struct shared_root
@@ -264,6 +280,7 @@ on_begun(struct harvest_request *q)
 	CHECK(q->why.err == OK || q->why.err == ERR_IO ||
 	    q->why.err == ERR_DISK_FULL);
 	r->begun = q->why.err == OK;
+	r->goes_on = clock_mono();
 	sum.begun += r->begun;
 }
 
@@ -295,6 +312,49 @@ forget_run(struct host *h, struct run *r)
 	h->at++;
 }
 
+static void
+stop_run(struct run *r)
+{
+	sum.stops += !r->stopped;
+	r->stopped = true;
+	if (r->stop_at.ns == 0)
+		r->stop_at = clock_mono();
+	harvest_stop(sim.harvests, str_of(r->id));
+}
+
+/* A stream that nobody disturbs has had its time, and some `more`. */
+static void
+end_calmly(struct host *h, struct run *r, int64_t more_ms)
+{
+	unsigned n = (unsigned)(h - sim.hosts);
+
+	if (!platform_is_stream(n) || r->stop_at.ns > 0 || mono_ns_between(
+	    r->goes_on, clock_mono()) < (CALM_MS + more_ms) * NS_PER_MS)
+		return;
+	r->whole_until.us = clock_wall().us - CATCH_UP_MS *
+	    (US_PER_S / 1000);
+	stop_run(r);
+}
+
+/* What only harvests do that have begun.  Who has stopped one waits. */
+static void
+disturb(struct host *h, struct run *r, uint64_t dice)
+{
+	bool streams = platform_is_stream((unsigned)(h - sim.hosts));
+
+	if (r->stop_at.ns > 0 && sim_random() % 16 != 0)
+		return;
+	if (dice < 8) {
+		sum.resumes += r->paused;
+		harvest_resume(sim.harvests, str_of(r->id));
+	} else if (dice < 12) {
+		sum.pauses++;
+		harvest_pause(sim.harvests, str_of(r->id));
+	} else if (dice == 12 && (streams || sim_random() % 4 == 0)) {
+		stop_run(r);
+	}
+}
+
 /* Somebody does something about a harvest, or nothing. */
 static void
 act(bool calm)
@@ -305,24 +365,55 @@ act(bool calm)
 	if (h->at == RUNS)
 		return;
 	struct run *r = &h->runs[h->at];
-	struct str id = str_of(r->id);
 	if (r->over) {
 		forget_run(h, r);
 	} else if (r->asked) {
 		return;
 	} else if (!r->begun) {
 		begin_harvest(h, r);
-	} else if (dice < 8) {
-		sum.resumes += r->paused;
-		harvest_resume(sim.harvests, id);
-	} else if (dice < 12 && !calm) {
-		sum.pauses++;
-		harvest_pause(sim.harvests, id);
-	} else if (dice == 12 && !calm && sim_random() % 4 == 0) {
-		sum.stops += !r->stopped;
-		r->stopped = true;
-		harvest_stop(sim.harvests, id);
+	} else if (!calm) {
+		disturb(h, r, dice);
+	} else {
+		if (dice < 8 && r->stop_at.ns == 0)
+			disturb(h, r, dice);
+		end_calmly(h, r, ROLLS_MS);
 	}
+}
+
+/* A file has its name: perhaps its end is being noted.  Somebody wants
+ * something of a harvest just now. */
+static void
+act_at_a_files_end(bool calm)
+{
+	struct host *h = &sim.hosts[sim_random() % sim.hosts_n];
+	struct run *r = &h->runs[MIN(h->at, RUNS - 1)];
+	uint64_t dice = sim_random() % 100;
+
+	if (h->at == RUNS || !r->begun || r->over || r->asked)
+		return;
+	if (calm)
+		end_calmly(h, r, 0);
+	else if (dice < 2)
+		disturb(h, r, 12);
+	for (unsigned i = 0; !calm && dice < 10 && i < dice % 4; i++)
+		disturb(h, r, sim_random() % 12);
+}
+
+/* What was asked to end has ended soon. */
+static void
+look_at_stops(void)
+{
+	for (unsigned h = 0; h < sim.hosts_n; h++)
+		for (unsigned i = 0; i < RUNS; i++) {
+			struct run *r = &sim.hosts[h].runs[i];
+			if (r->stop_at.ns == 0 || mono_ns_between(r->stop_at,
+			    clock_mono()) < END_MS_MAX * NS_PER_MS)
+				continue;
+			printf("sim: %s was asked to end, and has not\n",
+			    r->id);
+			sim.wrong = true;
+			r->stop_at.ns = 0;
+		}
 }
 
 /* --- a life -------------------------------------------------------------- */
@@ -334,6 +425,8 @@ health(void *arg, enum engine_health h, const char *text)
 	(void)arg;
 	sim.failed |= h == ENGINE_FAILED;
 	sim.full |= h == ENGINE_DISK_FULL;
+	if (h != ENGINE_FINE && getenv("SIM_LOG") != NULL)
+		printf("sim: health %d: %s\n", h, text);
 	CHECK(h == ENGINE_FINE || strchr(text, '/') != NULL ||
 	    str_starts(str_of(text), STR("log: ")));
 }
@@ -377,7 +470,7 @@ open_engine(const struct conf *c)
 
 /* The row agrees with what was reported, and its files are there. */
 static void
-judge_run(struct store *st, struct run *r)
+judge_run(struct store *st, unsigned host, struct run *r)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct store_harvest row;
@@ -386,7 +479,10 @@ judge_run(struct store *st, struct run *r)
 	r->begun |= store_harvest_get(st, str_of(r->id), &a, &row, NULL) == OK;
 	if (!r->begun)
 		return;
-	if (!oracle_row(st, str_of(r->id), DATA, &row, &a)) {
+	const struct oracle_run o = { .id = str_of(r->id), .host = host,
+	    .over = store_harvest_is_over(row.state),
+	    .whole_until = r->whole_until };
+	if (!oracle_row(st, &o, DATA, &row, &sim.files, &a)) {
 		sim.wrong = true;
 		return;
 	}
@@ -410,7 +506,7 @@ judge(bool with_rows)
 	for (unsigned h = 0; h < sim.hosts_n; h++) {
 		struct host *x = &sim.hosts[h];
 		for (unsigned r = 0; with_rows && r < RUNS; r++)
-			judge_run(st, &x->runs[r]);
+			judge_run(st, h, &x->runs[r]);
 		sim.wrong |= !oracle_dir(h, x->path);
 		look_at_journal(h, NULL);
 	}
@@ -445,9 +541,12 @@ begin_life(const struct conf *c)
 		for (unsigned r = 0; r < RUNS; r++) {
 			struct run *x = &sim.hosts[h].runs[r];
 			x->asked = x->paused = x->told = false;
+			x->stop_at.ns = 0;
+			x->goes_on = clock_mono();
 			if (x->stop_known && !x->over)
 				platform_close(h);
 		}
+	oracle_forget();
 	open_engine(c);
 	judge(true);
 	take_up();
@@ -511,13 +610,16 @@ all_is_done(void)
 }
 
 static void
-look_at_disk(void)
+look_at_disk(bool calm)
 {
 	uint64_t renames = file_calls(FILE_CALL_RENAME);
 
-	/* WARC files get names, or the state does. */
-	for (unsigned h = 0; renames != sim.renames && h < sim.hosts_n; h++)
+	/* WARC files get names, or the state does; there are many of them. */
+	bool looks = renames != sim.renames && sim_random() % 4 == 0;
+	for (unsigned h = 0; looks && h < sim.hosts_n; h++)
 		sim.wrong |= !oracle_dir(h, sim.hosts[h].path);
+	if (renames != sim.renames)
+		act_at_a_files_end(calm);
 	sim.renames = renames;
 	if (sim.room_at.ns == 0 && sim_random() % 4000 == 0)
 		fill_disk();
@@ -537,13 +639,29 @@ live(uint64_t steps, bool calm)
 			act(calm);
 		if (!sim.launched && !sim.launching && sim_random() % 200 == 0)
 			launch_crawl();
-		if (sim_random() % 2000 == 0)
+		if (sim_random() % 2000 == 0) {
 			judge(false);
-		look_at_disk();
+			look_at_stops();
+		}
+		look_at_disk(calm);
 		sim_step();
 	}
 	sum.full += sim.full;
 	sum.failures += sim.failed;
+}
+
+static void
+print_unfinished(void)
+{
+	for (unsigned h = 0; h < sim.hosts_n; h++)
+		for (unsigned i = 0; i < RUNS; i++) {
+			const struct run *r = &sim.hosts[h].runs[i];
+			if (!r->over)
+				printf("sim: %s, kind %d: begun %d, paused %d,"
+				    " stopped %d\n", r->id, platform_kind(h),
+				    r->begun, r->paused, r->stopped);
+		}
+	fflush(stdout);
 }
 
 static void
@@ -560,8 +678,12 @@ run_lives(const struct conf *c, unsigned crashes)
 	begin_life(c);
 	sim.stops_at = 0;
 	live(STEPS_MAX, true);
+	if (sim.failed || !all_is_done())
+		print_unfinished();
 	CHECK(!sim.failed && all_is_done());
+	sim.files = 0;
 	judge(true);
+	sim.wrong |= !oracle_files(ROOT, sim.files);
 	frontier_check(engine_frontier(sim_world.engine));
 	sim.closed = false;
 	engine_close(sim_world.engine, closed, NULL);
@@ -584,7 +706,8 @@ judge_end(void)
 		    (unsigned long long)breaches);
 	for (unsigned h = 0; h < sim.hosts_n; h++) {
 		const struct run *r = &sim.hosts[h].runs[RUNS - 1];
-		if (r->last == STORE_HARVEST_SUCCEEDED && !r->stopped)
+		if (r->last == STORE_HARVEST_SUCCEEDED && !r->stopped &&
+		    platform_kind(h) != PLATFORM_WEB)
 			fine &= oracle_complete(h, sim.hosts[h].path);
 	}
 	fine &= oracle_archive(ROOT, &sum.files);
@@ -596,6 +719,40 @@ judge_end(void)
 		fine = false;
 	}
 	return fine;
+}
+
+/* Lists as before, streams, and sometimes the web; at most one of lines. */
+static void
+choose_kinds(enum platform_kind kinds[static PLATFORM_HOSTS_MAX])
+{
+	unsigned lists = 1 + (unsigned)(sim_random() % 2);
+	unsigned streams = 1 + (unsigned)(sim_random() % 3);
+	unsigned first = (unsigned)(sim_random() % 3), n = 0;
+
+	for (unsigned i = 0; i < lists; i++)
+		kinds[n++] = sim_random() % 2 == 0 ? PLATFORM_ACCOUNT :
+		    PLATFORM_JSON;
+	for (unsigned i = 0; i < streams; i++)
+		kinds[n++] = PLATFORM_EVENTS + (first + i) % 3;
+	if (sim_random() % 2 == 0)
+		kinds[n++] = PLATFORM_WEB;
+	sim.hosts_n = n;
+}
+
+/* Files end soon in most worlds, by time and by size. */
+static void
+set_rollover(struct conf *c)
+{
+	static const unsigned seconds[] = { 3, 10, 10, 40, 1800 };
+	struct why w = WHY_INIT;
+	char set[64];
+
+	snprintf(set, sizeof(set), "warc.rollover_s=%us",
+	    seconds[sim_random() % ARRAY_LEN(seconds)]);
+	sim_must(conf_flag(c, str_of(set), &w), &w);
+	snprintf(set, sizeof(set), "warc.rollover_bytes=%s",
+	    sim_random() % 2 == 0 ? "64KiB" : "1MiB");
+	sim_must(conf_flag(c, str_of(set), &w), &w);
 }
 
 static void
@@ -625,17 +782,20 @@ put_key(const char *path)
 }
 
 static bool
-run_seed(uint64_t seed, const struct conf *c, uint64_t *trace)
+run_seed(uint64_t seed, struct conf *c, uint64_t *trace)
 {
+	enum platform_kind kinds[PLATFORM_HOSTS_MAX];
+
 	memset(&sim, 0, sizeof(sim));
 	sim_begin(seed);
 	database_fake_use(true);
 	shared_dir_use(&shared_dir_fake);
 	put_key(conf_str(c, CONF_SECRETS_KEY_FILE).p);
 	sim_must(file_make_dir(ROOT, NULL), &WHY_INIT);
-	sim.hosts_n = 1 + (unsigned)(sim_random() % 3);
+	choose_kinds(kinds);
+	set_rollover(c);
 	make_hosts();
-	platform_begin(seed, sim.hosts_n);
+	platform_begin(seed, kinds, sim.hosts_n);
 	const struct web_plan plan = { .seed = seed, .hosts = 8,
 	    .delay_ms = CRAWL_DELAY_MS,
 	    .pages = 20 + (unsigned)(sim_random() % 80) };
@@ -656,12 +816,16 @@ print_sum(uint64_t seeds)
 {
 	printf("conformance: harvests: %llu seeds, %llu begun, %llu pauses, "
 	    "%llu resumed, %llu stops, %llu crashes, %llu failed logs, "
-	    "%llu full disks, %llu requests, %llu files\n",
+	    "%llu full disks, %llu requests, %llu streams with %llu items, "
+	    "%llu files\n",
 	    (unsigned long long)seeds, (unsigned long long)sum.begun,
 	    (unsigned long long)sum.pauses, (unsigned long long)sum.resumes,
 	    (unsigned long long)sum.stops, (unsigned long long)sum.kills,
 	    (unsigned long long)sum.failures, (unsigned long long)sum.full,
-	    (unsigned long long)sum.requests, (unsigned long long)sum.files);
+	    (unsigned long long)sum.requests,
+	    (unsigned long long)platform_streams(),
+	    (unsigned long long)platform_given(),
+	    (unsigned long long)sum.files);
 }
 
 int
@@ -687,11 +851,13 @@ main(int argc, char **argv)
 	    &w);
 	for (uint64_t s = from; s < from + seeds; s++) {
 		bool fine = run_seed(s, &c, &trace);
+		again = trace;
 		if (fine)
 			fine = run_seed(s, &c, &again) && trace == again;
 		if (!fine)
-			printf("sim: seed %llu failed\n",
-			    (unsigned long long)s);
+			printf("sim: seed %llu failed%s\n",
+			    (unsigned long long)s, trace != again ?
+			    ", or gives another trace" : "");
 		failed += !fine;
 	}
 	sim_end();

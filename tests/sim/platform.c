@@ -1,14 +1,16 @@
-#include "tests/sim/platform.h"
+#include "tests/sim/platform_own.h"
 
 #include "base/arena.h"
 #include "base/hash.h"
-#include "base/list.h"
 #include "base/map.h"
 #include "os/clock.h"
 #include "tests/sim/web.h"
 #include "tests/sim/world.h"
 
 #define HOST_MARK "http://p"
+#define STREAM_MARK "https://p"
+#define CURSOR_MARK "jetstream.p"
+#define TWITTER_MARK "https://stream.twitter.com/"
 /* As many as the connector of Mastodon asks for; a page of JSON has fewer. */
 #define PAGE 40u
 #define JSON_PAGE 15u
@@ -21,9 +23,10 @@ struct question {
 };
 
 struct host {
+	enum platform_kind kind;
 	struct map asked;            /* URL -> struct question */
 	struct arena arena;          /* of these */
-	unsigned items;
+	unsigned items;              /* of a list */
 	bool closed;
 };
 
@@ -32,27 +35,11 @@ static struct {
 	struct host hosts[PLATFORM_HOSTS_MAX];
 	unsigned hosts_n;
 	uint64_t requests, breaches;
+	struct wall began;
 } world;
 
-struct platform_transport {
-	struct transport transport;
-	struct transport *web;
-	struct loop *loop;
-	struct list calls;
-};
-
-/* One exchange under way. */
-struct call {
-	struct list node;
-	struct platform_transport *transport;
-	struct exchange *exchange;
-	struct timer timer;
-	struct buf request;
-	unsigned host, times;
-};
-
-static uint64_t
-dice(struct str what, unsigned which)
+uint64_t
+platform_dice(struct str what, unsigned which)
 {
 	return hash_bytes(what, world.seed * 1000003 + which);
 }
@@ -68,7 +55,7 @@ forget_host(struct host *h)
 }
 
 void
-platform_begin(uint64_t seed, unsigned hosts)
+platform_begin(uint64_t seed, const enum platform_kind *kinds, unsigned hosts)
 {
 	CHECK(hosts <= PLATFORM_HOSTS_MAX);
 	for (unsigned i = 0; i < PLATFORM_HOSTS_MAX; i++)
@@ -76,6 +63,23 @@ platform_begin(uint64_t seed, unsigned hosts)
 	memset(&world, 0, sizeof(world));
 	world.seed = seed;
 	world.hosts_n = hosts;
+	world.began = clock_wall();
+	for (unsigned i = 0; i < hosts; i++)
+		world.hosts[i].kind = kinds[i];
+	platform_streams_begin();
+}
+
+enum platform_kind
+platform_kind(unsigned host)
+{
+	return world.hosts[host].kind;
+}
+
+bool
+platform_is_stream(unsigned host)
+{
+	return world.hosts[host].kind >= PLATFORM_EVENTS &&
+	    world.hosts[host].kind <= PLATFORM_FRAMES;
 }
 
 void
@@ -85,18 +89,45 @@ platform_grow(unsigned host)
 	struct str which = { (const char *)&host, sizeof(host) };
 
 	forget_host(h);
-	h->items += (unsigned)(dice(which, h->items) % 150);
+	if (platform_is_stream(host))
+		return;
+	h->items += (unsigned)(platform_dice(which, h->items) % 150);
 	CHECK(h->items <= PLATFORM_ITEMS_MAX);
+}
+
+/* A stream has another item so often. */
+static int64_t
+every_us(unsigned host)
+{
+	struct str which = { (const char *)&host, sizeof(host) };
+
+	return 800000 + (int64_t)(platform_dice(which, 7) % 4000000);
+}
+
+struct wall
+platform_item_at(unsigned host, unsigned index)
+{
+	return (struct wall){ world.began.us + ((int64_t)index + 1) *
+	    every_us(host) };
+}
+
+unsigned
+platform_items_at(unsigned host, struct wall when)
+{
+	if (!platform_is_stream(host))
+		return world.hosts[host].items;
+	int64_t n = (when.us - world.began.us) / every_us(host);
+	return (unsigned)MAX(0, MIN(n, PLATFORM_ITEMS_MAX));
 }
 
 unsigned
 platform_items(unsigned host)
 {
-	return world.hosts[host].items;
+	return platform_items_at(host, clock_wall());
 }
 
-static uint64_t
-number_behind(struct str s, const char *name)
+uint64_t
+platform_number(struct str s, const char *name)
 {
 	size_t at = str_find(s, str_of(name));
 	uint64_t n = 0;
@@ -107,19 +138,42 @@ number_behind(struct str s, const char *name)
 	return n;
 }
 
-static bool
-host_of(struct str url, unsigned *host)
+bool
+platform_host(struct str url, unsigned *host)
 {
-	*host = (unsigned)number_behind(url, HOST_MARK);
-	return str_starts(url, STR(HOST_MARK)) && *host < world.hosts_n;
+	bool listed = str_starts(url, STR(HOST_MARK));
+
+	for (unsigned i = 0; i < world.hosts_n; i++)
+		if (world.hosts[i].kind == PLATFORM_LINES &&
+		    str_starts(url, STR(TWITTER_MARK))) {
+			*host = i;
+			return true;
+		}
+	*host = (unsigned)platform_number(url, listed ? HOST_MARK :
+	    STREAM_MARK);
+	return (listed || str_starts(url, STR(STREAM_MARK))) &&
+	    *host < world.hosts_n;
 }
 
 bool
-platform_key(struct str key, unsigned *host, unsigned *list)
+platform_key(struct str key, uint64_t value, unsigned *host, unsigned *list,
+    uint64_t *last)
 {
-	*list = (unsigned)MAX(number_behind(key, ".test."),
-	    number_behind(key, "/list/a"));
-	return host_of(key, host) && *list >= 1 && *list <= PLATFORM_LISTS;
+	struct wall when = { (int64_t)value };
+
+	if (str_starts(key, STR(CURSOR_MARK))) {
+		*host = (unsigned)platform_number(key, CURSOR_MARK);
+		*list = 1;
+		if (*host >= world.hosts_n)
+			return false;
+		*last = PLATFORM_FIRST + platform_items_at(*host, when) - 1;
+		return true;
+	}
+	*list = (unsigned)MAX(platform_number(key, ".test."),
+	    platform_number(key, "/list/a"));
+	*last = value;
+	return platform_host(key, host) && *list >= 1 &&
+	    *list <= PLATFORM_LISTS;
 }
 
 bool
@@ -128,10 +182,10 @@ platform_item(struct str uri, unsigned *host, unsigned *list, unsigned *item)
 	struct str rest = str_from(uri, str_find_char(str_from(uri,
 	    strlen(HOST_MARK)), '/') + strlen(HOST_MARK));
 
-	*list = (unsigned)number_behind(rest, "/");
-	*item = (unsigned)number_behind(str_from(rest, 1), "/");
-	return host_of(uri, host) && *list >= 1 && *list <= PLATFORM_LISTS &&
-	    *item >= PLATFORM_FIRST &&
+	*list = (unsigned)platform_number(rest, "/");
+	*item = (unsigned)platform_number(str_from(rest, 1), "/");
+	return platform_host(uri, host) && *list >= 1 &&
+	    *list <= PLATFORM_LISTS && *item >= PLATFORM_FIRST &&
 	    *item < PLATFORM_FIRST + PLATFORM_ITEMS_MAX;
 }
 
@@ -141,7 +195,7 @@ question_of(struct str url)
 	struct host *h;
 	unsigned host;
 
-	if (!host_of(url, &host))
+	if (!platform_host(url, &host))
 		return NULL;
 	h = &world.hosts[host];
 	struct question *q = map_get(&h->asked, url);
@@ -153,12 +207,25 @@ question_of(struct str url)
 	return q;
 }
 
+/*
+ * A stream may be asked for again, and a timeline that had nothing: it is
+ * looked at once more when the next stream is certain to have begun.
+ */
+static bool
+may_repeat(unsigned host, struct str url, uint64_t bytes)
+{
+	return platform_is_stream_url(host, url) ||
+	    (str_find(url, STR("/timelines/")) < url.n && bytes <= 2);
+}
+
 void
-platform_durable(struct str url, int status)
+platform_durable(struct str url, int status, uint64_t bytes)
 {
 	struct question *q = question_of(url);
+	unsigned host;
 
-	if (q != NULL && status == 200)
+	if (q != NULL && status == 200 && platform_host(url, &host) &&
+	    !may_repeat(host, url, bytes))
 		q->durable = true;
 }
 
@@ -191,11 +258,10 @@ platform_kill(void)
 
 /* --- the lists ----------------------------------------------------------- */
 
-void
-platform_message(unsigned host, struct buf *b)
+/* Of a list: two seeds. */
+static void
+put_list_message(unsigned host, bool is_json, struct buf *b)
 {
-	bool is_json = host % 2 != 0;
-
 	buf_printf(b, "{\"type\":\"%s\",\"seeds\":[", is_json ? "json_api" :
 	    "mastodon_account");
 	for (unsigned i = 1; i <= PLATFORM_LISTS; i++)
@@ -215,6 +281,56 @@ platform_message(unsigned host, struct buf *b)
 	buf_put_text(b, "}");
 }
 
+/* Two pages, and what can be reached from them by some links. */
+static void
+put_web_message(unsigned host, struct buf *b)
+{
+	struct str which = { (const char *)&host, sizeof(host) };
+	char url[80];
+
+	buf_put_text(b, "{\"type\":\"web\",\"seeds\":[");
+	for (unsigned i = 0; i < 2; i++) {
+		web_url((unsigned)(platform_dice(which, 20 + i) % 20), url,
+		    sizeof(url));
+		buf_printf(b, "%s{\"id\":\"s%u\",\"token\":\"%s\"}",
+		    i > 0 ? "," : "", i, url);
+	}
+	buf_printf(b, "],\"options\":{\"max_hops\":%u}}",
+	    (unsigned)(platform_dice(which, 22) % 3));
+}
+
+void
+platform_message(unsigned host, struct buf *b)
+{
+	switch (world.hosts[host].kind) {
+	case PLATFORM_ACCOUNT:
+	case PLATFORM_JSON:
+		put_list_message(host, world.hosts[host].kind ==
+		    PLATFORM_JSON, b);
+		break;
+	case PLATFORM_EVENTS:
+		buf_printf(b, "{\"type\":\"mastodon_stream\",\"seeds\":[],"
+		    "\"credentials\":{\"instance\":\"" STREAM_MARK "%u.sim.test"
+		    "\",\"access_token\":\"token-of-a-user\"}}", host);
+		break;
+	case PLATFORM_LINES:
+		buf_put_text(b, "{\"type\":\"twitter_filter\",\"seeds\":["
+		    "{\"id\":\"s1\",\"token\":\"sim\"}],\"credentials\":{"
+		    "\"consumer_key\":\"the-key\",\"consumer_secret\":"
+		    "\"the-secret\",\"access_token\":\"the-token\","
+		    "\"access_token_secret\":\"its-secret\"}}");
+		break;
+	case PLATFORM_FRAMES:
+		buf_printf(b, "{\"type\":\"bluesky_jetstream\",\"seeds\":[],"
+		    "\"options\":{\"incremental\":true,\"endpoint\":\"p%u."
+		    "sim.test\"}}", host);
+		break;
+	case PLATFORM_WEB:
+		put_web_message(host, b);
+		break;
+	}
+}
+
 static void
 put_account(uint64_t account, struct buf *b)
 {
@@ -223,10 +339,11 @@ put_account(uint64_t account, struct buf *b)
 	    (unsigned long long)account, (unsigned long long)account);
 }
 
-static void
-put_uri(unsigned host, uint64_t list, uint64_t item, struct buf *b)
+void
+platform_put_uri(const char *key, unsigned host, uint64_t list, uint64_t item,
+    struct buf *b)
 {
-	buf_printf(b, "\"uri\":\"" HOST_MARK "%u/%llu/%llu\"", host,
+	buf_printf(b, "\"%s\":\"" HOST_MARK "%u/%llu/%llu\"", key, host,
 	    (unsigned long long)list, (unsigned long long)item);
 }
 
@@ -235,8 +352,8 @@ static void
 put_statuses(unsigned host, struct str url, struct buf *head,
     struct buf *body)
 {
-	uint64_t account = number_behind(url, "/accounts/");
-	uint64_t first = MAX(number_behind(url, "min_id=") + 1,
+	uint64_t account = platform_number(url, "/accounts/");
+	uint64_t first = MAX(platform_number(url, "min_id=") + 1,
 	    PLATFORM_FIRST);
 	uint64_t end = MIN(first + PAGE, PLATFORM_FIRST +
 	    platform_items(host));
@@ -245,7 +362,7 @@ put_statuses(unsigned host, struct str url, struct buf *head,
 	for (uint64_t n = end; n > first; n--) {
 		buf_printf(body, "%s{\"id\":\"%llu\",", n < end ? "," : "",
 		    (unsigned long long)n - 1);
-		put_uri(host, account, n - 1, body);
+		platform_put_uri("uri", host, account, n - 1, body);
 		buf_put_text(body, ",\"created_at\":"
 		    "\"2026-11-20T09:00:00.000Z\",\"account\":");
 		put_account(account, body);
@@ -263,9 +380,9 @@ put_statuses(unsigned host, struct str url, struct buf *head,
 static void
 put_list(unsigned host, struct str url, struct buf *body)
 {
-	uint64_t list = number_behind(url, "/list/a");
-	uint64_t behind = MAX(number_behind(url, "since="),
-	    number_behind(url, "after="));
+	uint64_t list = platform_number(url, "/list/a");
+	uint64_t behind = MAX(platform_number(url, "since="),
+	    platform_number(url, "after="));
 	uint64_t first = MAX(behind + 1, PLATFORM_FIRST);
 	uint64_t last = PLATFORM_FIRST + platform_items(host);
 	uint64_t end = MIN(first + JSON_PAGE, last);
@@ -274,7 +391,7 @@ put_list(unsigned host, struct str url, struct buf *body)
 	for (uint64_t n = first; n < end; n++) {
 		buf_printf(body, "%s{\"id\":%llu,", n > first ? "," : "",
 		    (unsigned long long)n);
-		put_uri(host, list, n, body);
+		platform_put_uri("uri", host, list, n, body);
 		buf_put_char(body, '}');
 	}
 	buf_put_char(body, ']');
@@ -286,8 +403,8 @@ put_list(unsigned host, struct str url, struct buf *body)
 
 /* --- answers ------------------------------------------------------------- */
 
-static void
-finish(struct call *c, enum transport_end end, const char *text)
+void
+platform_finish(struct call *c, enum transport_end end, const char *text)
 {
 	struct exchange *x = c->exchange;
 
@@ -295,12 +412,13 @@ finish(struct call *c, enum transport_end end, const char *text)
 	list_take(&c->node);
 	x->own = NULL;
 	x->events->done(x, end, str_of(text));
+	platform_stream_free(c);
 	buf_free(&c->request);
 	mem_free(&c);
 }
 
-static void
-say(struct call *c, int status, struct str fields, struct str body)
+void
+platform_say(struct call *c, int status, struct str fields, struct str body)
 {
 	struct exchange *x = c->exchange;
 	FREED(buf_free) struct buf head = BUF_INIT;
@@ -310,7 +428,7 @@ say(struct call *c, int status, struct str fields, struct str body)
 	    STR_FMT(fields));
 	bool more = x->events->head(x, buf_str(&head), status) &&
 	    x->events->body(x, body);
-	finish(c, more ? TRANSPORT_DONE : TRANSPORT_STOPPED, "");
+	platform_finish(c, more ? TRANSPORT_DONE : TRANSPORT_STOPPED, "");
 }
 
 static void
@@ -321,7 +439,11 @@ say_page(struct call *c)
 	int status = 200;
 
 	if (str_find(url, STR("acct=a")) < url.n) {
-		put_account(number_behind(url, "acct=a"), &body);
+		put_account(platform_number(url, "acct=a"), &body);
+	} else if (str_find(url, STR("/timelines/")) < url.n) {
+		platform_put_timeline(c->host, url, &head, &body);
+	} else if (str_find(url, STR("/api/v2/instance")) < url.n) {
+		buf_put_text(&body, "{}");
 	} else if (str_find(url, STR("/statuses")) < url.n) {
 		put_statuses(c->host, url, &head, &body);
 	} else if (str_find(url, STR("/list/a")) < url.n) {
@@ -330,7 +452,7 @@ say_page(struct call *c)
 		status = 404;
 		buf_put_text(&body, "{}");
 	}
-	say(c, status, buf_str(&head), buf_str(&body));
+	platform_say(c, status, buf_str(&head), buf_str(&body));
 }
 
 static void
@@ -340,18 +462,26 @@ answer(struct timer *t)
 	struct exchange *x = c->exchange;
 	struct ip ip = { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 93, 184,
 	    216, 34 } };
-	uint64_t fate = dice(x->url, 1) % 20;
+	uint64_t fate = platform_dice(x->url, 1) % 20;
 
 	if (!x->events->connected(x, &ip))
-		finish(c, TRANSPORT_BLOCKED, "");
+		platform_finish(c, TRANSPORT_BLOCKED, "");
 	else if (fate == 0 && c->times <= 2)
-		say(c, 503, STR(""), STR("{}"));
+		platform_say(c, 503, STR(""), STR("{}"));
 	else if (fate == 1 && c->times <= 1)
-		say(c, 429, STR("Retry-After: 3\r\n"), STR("{}"));
+		platform_say(c, 429, STR("Retry-After: 3\r\n"), STR("{}"));
 	else if (fate == 2 && c->times <= 2)
-		finish(c, TRANSPORT_RESET, "cut");
+		platform_finish(c, TRANSPORT_RESET, "cut");
 	else
 		say_page(c);
+}
+
+static struct str
+path_of(struct str url)
+{
+	struct str rest = str_from(url, str_find(url, STR("//")) + 2);
+
+	return str_from(rest, str_find_char(rest, '/'));
 }
 
 static void
@@ -369,15 +499,16 @@ ask(struct platform_transport *t, struct exchange *x, unsigned host)
 	sim_trace(x->url.p, x->url.n);
 	sim_trace(&sim_world.mono, sizeof(sim_world.mono));
 	c->host = host;
+	c->timer.fire = answer;
 	c->times = ++q->times;
+	if (platform_is_stream_url(host, x->url))
+		platform_stream_start(c);
 	c->transport = t;
 	c->exchange = x;
-	c->timer.fire = answer;
 	list_put(&t->calls, &c->node);
 	x->own = c;
-	buf_printf(&c->request, "GET %.*s HTTP/1.1\r\nHost: %.*s\r\n\r\n",
-	    STR_FMT(str_from(x->url, strlen("http://") + x->host.n)),
-	    STR_FMT(x->host));
+	buf_printf(&c->request, "%.*s %.*s HTTP/1.1\r\nHost: %.*s\r\n\r\n",
+	    STR_FMT(x->method), STR_FMT(path_of(x->url)), STR_FMT(x->host));
 	x->request_sent = buf_str(&c->request);
 	clock_random(&wait, sizeof(wait));
 	loop_timer_set(t->loop, &c->timer, mono_add_ns(clock_mono(),
@@ -397,7 +528,7 @@ start(struct transport *t, struct exchange *x)
 {
 	unsigned host;
 
-	if (host_of(x->url, &host))
+	if (platform_host(x->url, &host))
 		ask(of(t), x, host);
 	else
 		transport_start(of(t)->web, x);
@@ -408,10 +539,24 @@ stop(struct transport *t, struct exchange *x)
 {
 	unsigned host;
 
-	if (host_of(x->url, &host))
-		finish(x->own, TRANSPORT_STOPPED, "");
+	if (platform_host(x->url, &host))
+		platform_finish(x->own, TRANSPORT_STOPPED, "");
 	else
 		transport_stop(of(t)->web, x);
+}
+
+static bool
+send(struct transport *t, struct exchange *x, struct str bytes)
+{
+	(void)t;
+	return platform_stream_send(x->own, bytes);
+}
+
+static void
+pause(struct transport *t, struct exchange *x, bool paused)
+{
+	(void)t;
+	platform_stream_pause(x->own, paused);
 }
 
 static void
@@ -420,7 +565,7 @@ free_transport(struct transport **tp)
 	struct platform_transport *t = of(*tp);
 
 	while (!list_empty(&t->calls))
-		finish(LIST_ITEM(t->calls.next, struct call, node),
+		platform_finish(LIST_ITEM(t->calls.next, struct call, node),
 		    TRANSPORT_STOPPED, "");
 	t->web->table->free(&t->web);
 	mem_free(&t);
@@ -431,7 +576,8 @@ struct transport *
 platform_transport(void *arg, struct loop *loop)
 {
 	static const struct transport_table table = { .start = start,
-		.stop = stop, .free = free_transport };
+		.stop = stop, .free = free_transport, .send = send,
+		.pause = pause };
 	struct platform_transport *t = mem_new(sizeof(*t));
 
 	t->transport.table = &table;

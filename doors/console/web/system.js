@@ -289,7 +289,9 @@ export function system(root, params, app) {
 			const s = await app.web.get("/status");
 			const rows = [["Version", s.version], ["Process",
 			    s.pid], ["Data", s.data_dir], ["Disk and ledger",
-			    HEALTH[s.health] ?? s.health], ["Running for",
+			    HEALTH[s.health] ?? s.health], ...s.unwritable.map(
+			    (u) => ["Cannot be written", `${u.why}, since ${
+			    exact(u.since)}`]), ["Running for",
 			    s.uptime_s && span(s.uptime_s)]];
 			about.replaceChildren(...rows.filter(([, v]) => v)
 			    .flatMap(([k, v]) => [el("dt", null, k), el("dd",
