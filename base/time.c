@@ -31,25 +31,24 @@ put_digits(char *p, int v, int digits, char after)
 	return p + digits + 1;
 }
 
-/*
- * The date of a day, counted from 1970-01-01 and not before the year 0.  Years
- * that begin with March have their leap day at the end: then a month's first
- * day is (153 * month + 2) / 5, and 400 years have 146,097 days.
- */
-static void
-to_date(int64_t days, int *year, int *month, int *day)
-{
-	int64_t d = days + 719468;       /* from 0000-03-01, day 0 */
-	int64_t era = (d < 0 ? d - 146096 : d) / 146097;
-	int of_era = (int)(d - era * 146097);
-	int y = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) /
-	    365;
-	int of_year = of_era - (365 * y + y / 4 - y / 100);
-	int m = (5 * of_year + 2) / 153;
+struct date {
+	bool known;
+	int64_t days;                /* since 1970-01-01 */
+	int year, month, day;
+};
 
-	*day = of_year - (153 * m + 2) / 5 + 1;
-	*month = m < 10 ? m + 3 : m - 9;
-	*year = y + (int)era * 400 + (*month <= 2);
+/* Nearly all times are of the day of the one before. */
+static const struct date *
+date_of(struct wall t, int64_t days)
+{
+	static _Thread_local struct date last;
+
+	if (last.known && last.days == days)
+		return &last;
+	struct tm tm = to_tm(t);
+	last = (struct date){ true, days, tm.tm_year + 1900, tm.tm_mon + 1,
+		tm.tm_mday };
+	return &last;
 }
 
 /* By hand: each event and each item that is written has some times. */
@@ -59,16 +58,15 @@ wall_to_iso(struct wall t, char out[static WALL_ISO_MAX])
 	int64_t s = t.us / US_PER_S - (t.us % US_PER_S < 0);
 	int64_t days = s / 86400 - (s % 86400 < 0);
 	int of_day = (int)(s - days * 86400);
-	int year, month, day;
+	const struct date *d = date_of(t, days);
 	char *p = out;
 
-	to_date(days, &year, &month, &day);
-	if (year >= 0 && year <= 9999)
-		p = put_digits(p, year, 4, '-');
+	if (d->year >= 0 && d->year <= 9999)
+		p = put_digits(p, d->year, 4, '-');
 	else
-		p += snprintf(out, 12, "%04d-", year);
-	p = put_digits(p, month, 2, '-');
-	p = put_digits(p, day, 2, 'T');
+		p += snprintf(out, 12, "%04d-", d->year);
+	p = put_digits(p, d->month, 2, '-');
+	p = put_digits(p, d->day, 2, 'T');
 	p = put_digits(p, of_day / 3600, 2, ':');
 	p = put_digits(p, of_day / 60 % 60, 2, ':');
 	p = put_digits(p, of_day % 60, 2, '.');
