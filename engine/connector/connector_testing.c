@@ -302,7 +302,8 @@ is_known(const struct connector_call *call, int status)
  * test's answers. */
 static void
 give_answer(struct driver *d, const struct connector_call *call,
-    const struct testing_answer *given, int64_t began_s, int64_t when_s)
+    const struct testing_answer *given, bool cut, int64_t began_s,
+    int64_t when_s)
 {
 	struct arena a = ARENA_INIT;
 	struct buf text = BUF_INIT;
@@ -330,7 +331,7 @@ give_answer(struct driver *d, const struct connector_call *call,
 		.body = bytes ? str_of(given->body) : STR_NONE,
 		.refused = refused ? str_of(given->body) : STR_NONE,
 		.began = { stream && fine ? began_s * US_PER_S : 0 },
-		.cut = given->cut,
+		.cut = cut,
 		.when = { when_s * US_PER_S } }, &f);
 	yyjson_doc_free(doc);
 	buf_free(&text);
@@ -359,7 +360,8 @@ drive(struct driver *d)
 			put_line(d, "cut");
 			return;
 		}
-		give_answer(d, &call, &h->answers[i], 0, (int64_t)i + 1);
+		give_answer(d, &call, &h->answers[i], false, 0,
+		    (int64_t)i + 1);
 	}
 	assert_true(d->ended);
 	assert_int_equal(i, h->answers_n);
@@ -489,7 +491,7 @@ take_step(struct driver *d, struct out *out, const struct testing_step *s,
 	}
 	give_answer(d, &out->calls[i], &(struct testing_answer){ s->status,
 		s->fields == NULL ? "" : s->fields,
-		s->text == NULL ? "" : s->text, s->what == TESTING_CUT },
+		s->text == NULL ? "" : s->text }, s->what == TESTING_CUT,
 	    out->began_s[i], when_s);
 	if (d->again)
 		return;

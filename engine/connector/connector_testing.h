@@ -22,7 +22,6 @@ struct testing_answer {
 	int status;
 	const char *fields;          /* of the head, "Link: <...>\r\n"; or "" */
 	const char *body;
-	bool cut;                    /* a stream, by us */
 };
 
 struct testing_harvest {
