@@ -3,6 +3,7 @@
 
 #include "engine/catalog/catalog.h"
 #include "os/clock.h"
+#include "tests/rounds.h"
 
 static struct rig rig;
 
@@ -536,7 +537,7 @@ crashes_lose_and_repeat_no_run(void **state)
 
 	(void)state;
 	uint64_t id = put(each_minute("/"));
-	for (int i = 0; i < 12; i++) {
+	for (int i = 0; i < ROUNDS(12); i++) {
 		struct pause p = { mono_add_ms(clock_mono(),
 		    random % 40) };
 		random = random * 1103515245 + 12345;

@@ -10,6 +10,7 @@
 #include "engine/control/engine_testing.h"
 #include "engine/harvest/web_plan.h"
 #include "os/file.h"
+#include "tests/rounds.h"
 #include "tests/suite.h"
 
 #define PAGES 12u
@@ -386,7 +387,7 @@ static void
 killed_after_any_answer(void **state)
 {
 	(void)state;
-	for (uint64_t n = 0; n < PAGES; n += 2) {
+	for (uint64_t n = 0; n < PAGES; n += PAGES / ROUNDS(6u)) {
 		open_slow_rig();
 		begin("to", pages(PAGES * 8), "");
 		rig_until(&rig, has_answers, &n);
