@@ -238,6 +238,8 @@ answer_feed(struct request *r)
 	else if (a->status == BLUESKY_BLOCKED)
 		fail_with(r, 400, "BlockedActor",
 		    "Requester has blocked actor");
+	else if (memo_find(r))
+		r->status = 200;
 	else
 		answer_page(r, (unsigned)(a - w->accounts),
 		    which < FILTERS_N ? (enum filter)which : WITH_REPLIES,

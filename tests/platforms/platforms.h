@@ -149,6 +149,8 @@ struct request {
 	const char *type;            /* of the body */
 	struct buf fields;           /* "Name: value\r\n" ... */
 	struct buf out;
+	uint64_t memo;               /* under which it is kept; 0: it is not */
+	bool packed;                 /* `out` is gzip already */
 	const char *who;             /* whose credential, or NULL */
 	/* A stream, in place of `out`: what is new since `stream_at`. */
 	void (*stream)(struct request *, struct buf *out);
@@ -165,6 +167,16 @@ struct request {
 	const char *protocol;        /* that was chosen; or NULL */
 	void (*message)(struct request *, struct str);
 };
+
+/* ---- Lists that were asked for before (memo.c) ------------------------- */
+
+/* An answer that follows from the URL and the world alone: whether `out` is it,
+ * packed.  Else it will be kept. */
+bool memo_find(struct request *);
+/* `out` is packed. */
+void memo_keep(const struct request *);
+/* The world has changed. */
+void memo_forget(void);
 
 /* The next segment of a path, decoded; false: there is none. */
 bool request_segment(struct request *, struct str *path, struct str *segment);

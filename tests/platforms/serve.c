@@ -140,6 +140,7 @@ answer_own_post(struct request *r, struct str verb)
 		buf_clear(&requests_log);
 	else
 		fine = false;
+	memo_forget();
 	yyjson_doc_free(doc);
 	r->status = fine ? 200 : 400;
 	if (!fine)
@@ -184,6 +185,8 @@ answer_platform(struct request *r)
 
 	r->n = ++requests_n;
 	fault_find(r, &r->fault);
+	if (r->fault.rename.n > 0 || r->fault.suspend.n > 0)
+		memo_forget();
 	if (p != NULL)
 		p->answer(r);
 	bool known = r->status != 0;
@@ -317,7 +320,9 @@ finish_answer(struct request *r, struct buf *head)
 	buf_printf(head, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\n", r->status,
 	    reason_of(r->status), r->type);
 	if (gzip) {
-		compress_body(&r->out);
+		if (!r->packed)
+			compress_body(&r->out);
+		memo_keep(r);
 		buf_put_text(head, "Content-Encoding: gzip\r\n");
 	}
 	if (chunked) {
