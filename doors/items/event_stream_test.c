@@ -31,7 +31,10 @@ sse_close(struct sse *s)
 	buf_free(&s->in);
 }
 
-/* Read until the text has come, for 10 s at most; false: the end came first. */
+/* Where nothing was taken for long, the kernel asks again after as long. */
+#define SILENCE_MS 60000
+
+/* Read until the text has come; false: the end came first. */
 static bool
 sse_until(struct sse *s, const char *text)
 {
@@ -39,7 +42,7 @@ sse_until(struct sse *s, const char *text)
 
 	while (strstr(buf_text(&s->in), text) == NULL) {
 		struct pollfd p = { .fd = s->fd, .events = POLLIN };
-		if (poll(&p, 1, 10000) != 1)
+		if (poll(&p, 1, SILENCE_MS) != 1)
 			fail_msg("%s did not come: %.500s", text,
 			    buf_text(&s->in));
 		ssize_t n = read(s->fd, bytes, sizeof(bytes));
