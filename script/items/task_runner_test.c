@@ -373,7 +373,8 @@ slow_hosts_hold_no_process(void **state)
 	    60000);
 	assert_int_equal(task_runner_counts(runner).failed, 0);
 	assert_int_equal(task_runner_counts(runner).completed, 6);
-	assert_in_range(task_runner_counts(runner).given_back, 2, 4);
+	/* Where a run comes late its turn may be there. */
+	assert_in_range(task_runner_counts(runner).given_back, 1, 4);
 	/* No attempt was counted, and nothing of it is recorded. */
 	contains(ask_runs("c", "slow"), "\"attempt\":1");
 	for (const char *id = "abc"; *id != '\0'; id++) {
