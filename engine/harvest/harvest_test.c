@@ -660,18 +660,25 @@ a_place_that_is_away(void **state)
 	close_rig();
 }
 
+/* 8,000 posts, some hundred in a file. */
 static void
-files_roll_over_in_between(void **state)
+begin_many_files(void)
 {
 	struct why w = WHY_INIT;
 
-	(void)state;
 	open_rig();
 	assert_int_equal(conf_flag(&rig.conf, STR("warc.rollover_bytes=64KiB"),
 	    &w), OK);
 	atomic_store(&posts, 4000);
 	rig_start(&rig);
 	begin(MESSAGE("{}"));
+}
+
+static void
+files_roll_over_in_between(void **state)
+{
+	(void)state;
+	begin_many_files();
 	ends_as(STORE_HARVEST_SUCCEEDED);
 	assert_int_equal(last.items, 8000);
 	assert_true(last.warcs > 2);
@@ -694,14 +701,7 @@ is_settling(struct rig *r, void *arg)
 static void
 asked_while_it_settles(bool pauses, bool resumes, bool stops)
 {
-	struct why w = WHY_INIT;
-
-	open_rig();
-	assert_int_equal(conf_flag(&rig.conf, STR("warc.rollover_bytes=64KiB"),
-	    &w), OK);
-	atomic_store(&posts, 4000);
-	rig_start(&rig);
-	begin(MESSAGE("{}"));
+	begin_many_files();
 	rig_until(&rig, is_settling, NULL);
 	if (pauses)
 		harvest_pause(harvests, id);
