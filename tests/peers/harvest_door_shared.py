@@ -127,12 +127,16 @@ class Shared:
             "mastodon_harvester", passive=True).consumer_count == 2, 30)
         self.sim.own("forget", {})
         orders = [self.make_order(ACCOUNT) for _ in range(n)]
+        # So that some are under way when it is killed, on a quick machine too.
+        self.sim.faults({"match": {"path": self.lists},
+                         "fault": {"stall": 200, "at": 0}})
         for o in orders[:n // 2]:
             sfm.publish(KEY, o)
         check("shared: both work", sfm.wait(lambda: {
             self.owner(o) for o in orders} >= {"one", "two"} and sum(
             bool(sfm.of(o["id"])) for o in orders) >= n // 6, 30 + n))
         two.kill()
+        self.sim.faults()
         for o in orders[n // 2:]:
             sfm.publish(KEY, o)
 
@@ -163,6 +167,8 @@ class Shared:
             self.ends_once(o)
             self.files_are_whole(o)
         self.pages_are_asked_once()
+        check("shared: some were taken up after the kill",
+              self.tally["taken up after the kill"] > 0)
         self.tally["starts that the other one had"] = self.logs.count(
             "harvest.claimed")
         for what, number in sorted(self.tally.items()):
