@@ -37,7 +37,7 @@ teardown(void **state)
 }
 
 static enum err
-put(int64_t id, size_t bytes)
+put_row(int64_t id, size_t bytes)
 {
 	FREED(buf_free) struct buf v = BUF_INIT;
 
@@ -65,7 +65,7 @@ change_nothing(void)
 }
 
 static enum err
-touch(void)
+touch_database(void)
 {
 	enum err e = database_begin(d, NULL);
 
@@ -106,16 +106,16 @@ full_disk(void **state)
 	struct database_failure f;
 
 	(void)state;
-	assert_int_equal(put(1, 10), OK);
+	assert_int_equal(put_row(1, 10), OK);
 	told(OK);
 	struct wall before = clock_wall();
 	int64_t count = metric_of("argiope_database_write_failures_total");
 	file_fake_limit(64 << 10);
-	assert_int_equal(put(2, 200000), ERR_DISK_FULL);
+	assert_int_equal(put_row(2, 200000), ERR_DISK_FULL);
 	told(ERR_DISK_FULL);
 	/* It goes on, since the first moment. */
 	world.ahead_us += 1000000;
-	assert_int_equal(put(2, 200000), ERR_DISK_FULL);
+	assert_int_equal(put_row(2, 200000), ERR_DISK_FULL);
 	told(ERR_DISK_FULL);
 	assert_int_equal(database_failures(&f, 1), 1);
 	assert_int_equal(f.since.us, before.us);
@@ -125,7 +125,7 @@ full_disk(void **state)
 	/* Reading, and changing nothing, say nothing of writes. */
 	assert_int_equal(change_nothing(), OK);
 	told(ERR_DISK_FULL);
-	assert_int_equal(put(2, 200000), OK);
+	assert_int_equal(put_row(2, 200000), OK);
 	told(OK);
 }
 
@@ -136,14 +136,14 @@ touch_tells(void **state)
 	int64_t n = 0;
 
 	(void)state;
-	assert_int_equal(put(1, 10), OK);
+	assert_int_equal(put_row(1, 10), OK);
 	file_fault(FILE_CALL_CHANGE, 1, FILE_FAULT_FOREVER, ERR_IO);
-	assert_int_equal(touch(), ERR_IO);
+	assert_int_equal(touch_database(), ERR_IO);
 	told(ERR_IO);
-	assert_int_equal(touch(), ERR_IO);
+	assert_int_equal(touch_database(), ERR_IO);
 	told(ERR_IO);
 	file_faults_end();
-	assert_int_equal(touch(), OK);
+	assert_int_equal(touch_database(), OK);
 	told(OK);
 	struct query *q = database_query(d, "SELECT count(*) FROM t");
 	n = query_step(q) ? query_get_i64(q, 0) : -1;
@@ -158,8 +158,8 @@ static void
 constraints_are_no_failures(void **state)
 {
 	(void)state;
-	assert_int_equal(put(1, 10), OK);
-	assert_int_equal(put(1, 10), ERR_EXISTS);
+	assert_int_equal(put_row(1, 10), OK);
+	assert_int_equal(put_row(1, 10), ERR_EXISTS);
 	assert_int_equal(database_begin(d, NULL), OK);
 	assert_int_equal(database_end(d, ERR_IO, NULL), ERR_IO);
 	assert_int_equal(database_begin_read(d, NULL), OK);
@@ -168,9 +168,9 @@ constraints_are_no_failures(void **state)
 	told(OK);
 	/* Nor do they end one. */
 	file_fault(FILE_CALL_CHANGE, 1, FILE_FAULT_FOREVER, ERR_IO);
-	assert_int_equal(put(2, 10), ERR_IO);
+	assert_int_equal(put_row(2, 10), ERR_IO);
 	file_faults_end();
-	assert_int_equal(put(1, 10), ERR_EXISTS);
+	assert_int_equal(put_row(1, 10), ERR_EXISTS);
 	told(ERR_IO);
 }
 
@@ -179,7 +179,7 @@ a_closed_one_is_forgotten(void **state)
 {
 	(void)state;
 	file_fault(FILE_CALL_CHANGE, 1, FILE_FAULT_FOREVER, ERR_IO);
-	assert_int_equal(put(1, 10), ERR_IO);
+	assert_int_equal(put_row(1, 10), ERR_IO);
 	told(ERR_IO);
 	file_faults_end();
 	database_close(&d);
@@ -211,9 +211,9 @@ others_read_meanwhile(void **state)
 	assert_int_equal(pthread_create(&t, NULL, read_on, NULL), 0);
 	for (int64_t i = 0; i < 300; i++) {
 		file_fault(FILE_CALL_CHANGE, 1, FILE_FAULT_FOREVER, ERR_IO);
-		assert_int_equal(put(i, 10), ERR_IO);
+		assert_int_equal(put_row(i, 10), ERR_IO);
 		file_faults_end();
-		assert_int_equal(put(i, 10), OK);
+		assert_int_equal(put_row(i, 10), OK);
 	}
 	atomic_store(&over, true);
 	assert_int_equal(pthread_join(t, NULL), 0);

@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 
-/* So many rounds of `n`, which is at least 1. */
+/* The number of rounds to run out of `n`, at least 1. */
 #define ROUNDS(n) (SANITIZED ? ((n) + 3) / 4 : (n))
 /*
  * From one moment or seed to the next, where all of them are many.  What they

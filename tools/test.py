@@ -616,8 +616,8 @@ NOT_QUICK = ("ledger", "store_verbs", "urlfrontier_forward", "kills", "reindex",
              "signals", "recrawl", "schedule")
 QUICK_ARGS = {"sim": ["--seeds", "20"]}
 # In this order; the name is that of the first of the stages that is wanted.
-# What threads wait for fills no core: their tests run beside the longest of the
-# builds, and what comes last, ASan's tests and fuzzing, keeps all cores busy.
+# Tests with threads mostly wait, so they run during the longest build; ASan's
+# tests and fuzzing, which keep all cores busy, come last.
 BUILDS = ((build_program, ("scenes", "peers")), (build_tests, ("unit",)),
           (build_tsan, ("tsan",)), (build_clang, ("asan", "fuzz")))
 

@@ -196,7 +196,8 @@ put_records(struct page *p, struct why *w)
 
 	if (!p->fetcher->settings->archive)
 		return true;
-	warc_digest_payload(p->fetcher->writer, &body, 1, &p->digest);
+	if (!p->compared)
+		warc_digest_payload(p->fetcher->writer, &body, 1, &p->digest);
 	if (c->archive == CALL_RESPONSE)
 		return page_archive_members(p, w) &&
 		    call_frames_archive_sent(p, w);

@@ -257,7 +257,7 @@ call_stream_restore(struct page *p)
 	call_page_tell_head(p);
 }
 
-/* What the platform does is "disconnect", and "time" is its silence. */
+/* The platform's doing is marked "disconnect", or "time" if it fell silent. */
 bool
 call_is_cut(struct str truncated)
 {

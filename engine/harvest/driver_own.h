@@ -14,7 +14,7 @@ enum slot_state {
 	SLOT_READY,          /* to be sent, or replayed */
 	SLOT_WAITS,          /* for its turn, or before another try */
 	SLOT_OUT,
-	SLOT_AHEAD           /* out, and the connector has not asked for it */
+	SLOT_AHEAD           /* in flight before the connector requests it */
 };
 
 /* A call that the connector wants made. */
@@ -230,7 +230,7 @@ struct slot *driver_free_slot(struct driver *);
 void driver_stop_calls(struct driver *);
 /* The slot's call has ended. */
 void driver_call_done(struct call *);
-/* What it gave is taken. */
+/* Process the result of the slot's finished call. */
 void driver_end_call(struct slot *);
 /* The budget learns of its answer, once. */
 void driver_learn(struct slot *);

@@ -17,9 +17,11 @@
 
 /* A successor that has not begun by then is given up. */
 #define OPEN_MS 10000
-/* Both are open for so long: what the platform has sent by the first one alone
- * has come by then. */
+/* How long both stay open, so that events sent on the first one alone, before
+ * the second one was subscribed, still arrive. */
 #define OVERLAP_MS 1000
+/* A stream of this length gets a successor before it reaches its limit. */
+#define RENEW_BYTES (DRIVER_STREAM_BYTES_MAX / 8 * 7)
 
 static struct slot *
 predecessor_of(const struct slot *s)
@@ -87,7 +89,7 @@ driver_open_successors(struct driver *d)
 void
 driver_look_at_length(struct slot *s)
 {
-	if (s->stream_bytes > DRIVER_STREAM_BYTES_MAX / 8 * 7 &&
+	if (s->stream_bytes > RENEW_BYTES &&
 	    !s->driver->held && s->driver->end == DRIVER_GOES_ON)
 		open_successor(s);
 }
@@ -173,9 +175,9 @@ driver_must_take_successor(const struct driver *d)
 	return false;
 }
 
-/* What is archived of it is no answer that is read again. */
+/* Its archived answer is not replayed after a crash. */
 static void
-release(struct slot *s)
+free_successor(struct slot *s)
 {
 	struct driver *d = s->driver;
 	struct slot *p = predecessor_of(s);
@@ -209,7 +211,7 @@ driver_successor_done(struct slot *s)
 		d->held = true;
 	}
 	if (!s->ended)
-		release(s);
+		free_successor(s);
 	driver_look_at_roll(d);
 }
 
@@ -224,7 +226,7 @@ driver_drop_successors(struct driver *d)
 			continue;
 		s->dropped = true;
 		if (s->ended)
-			release(s);
+			free_successor(s);
 		else
 			driver_stop_call(s);
 	}

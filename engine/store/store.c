@@ -130,7 +130,7 @@ store_try(struct store *st)
 {
 	enum err e = store_begin(st, NULL);
 
-	/* What comes of it is noted below. */
+	/* The database itself notes whether the write succeeded. */
 	if (e == OK)
 		e = store_end(st, database_touch(st->db, NULL), NULL);
 	(void)e;

@@ -253,7 +253,7 @@ def data_is_full():
 
 
 def store_is_full():
-    """Only the store cannot be written: everybody who asks is told."""
+    """Only the store is unwritable: status, readiness and metrics say so."""
     disk = Full(PLACE + "/full-store", 8)
     door = Serve("three", [*settings, "harvest.instance=three"])
     try:
@@ -269,7 +269,7 @@ def store_is_full():
             code, out, err = run(program(), "status", "--data", door.data)
             return out + err
 
-        same("store full: nothing is told before", told(), [])
+        same("store full: no failure is reported beforehand", told(), [])
         same("store full: nor counted", door.metric(
             "argiope_databases_failing"), 0)
         disk.hurt()

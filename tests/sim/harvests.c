@@ -336,7 +336,7 @@ end_calmly(struct host *h, struct run *r, int64_t more_ms)
 	stop_run(r);
 }
 
-/* What only harvests do that have begun.  Who has stopped one waits. */
+/* Actions that need a running harvest.  One that was stopped is left alone. */
 static void
 disturb(struct host *h, struct run *r, uint64_t dice)
 {

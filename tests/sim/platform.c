@@ -258,7 +258,7 @@ platform_kill(void)
 
 /* --- the lists ----------------------------------------------------------- */
 
-/* Of a list: two seeds. */
+/* The start message of a harvest of lists, one seed for each. */
 static void
 put_list_message(unsigned host, bool is_json, struct buf *b)
 {
@@ -546,14 +546,14 @@ stop(struct transport *t, struct exchange *x)
 }
 
 static bool
-send(struct transport *t, struct exchange *x, struct str bytes)
+send_frames(struct transport *t, struct exchange *x, struct str bytes)
 {
 	(void)t;
 	return platform_stream_send(x->own, bytes);
 }
 
 static void
-pause(struct transport *t, struct exchange *x, bool paused)
+pause_reading(struct transport *t, struct exchange *x, bool paused)
 {
 	(void)t;
 	platform_stream_pause(x->own, paused);
@@ -576,8 +576,8 @@ struct transport *
 platform_transport(void *arg, struct loop *loop)
 {
 	static const struct transport_table table = { .start = start,
-		.stop = stop, .free = free_transport, .send = send,
-		.pause = pause };
+		.stop = stop, .free = free_transport, .send = send_frames,
+		.pause = pause_reading };
 	struct platform_transport *t = mem_new(sizeof(*t));
 
 	t->transport.table = &table;

@@ -46,8 +46,8 @@ unsigned platform_items_at(unsigned host, struct wall);
 struct wall platform_item_at(unsigned host, unsigned index);
 /* What to ask for, as a start message. */
 void platform_message(unsigned host, struct buf *);
-/* What a key of state.json says of these items: all up to `last`.  False: the
- * key is none of a host's. */
+/* Decode an entry of state.json: the harvest has all items of that list up to
+ * `last`.  False: the key belongs to no simulated host. */
 bool platform_key(struct str key, uint64_t value, unsigned *host,
     unsigned *list, uint64_t *last);
 /* "http://p1/2/103" */

@@ -18,7 +18,7 @@ struct platform_transport {
 enum stream_fate { STREAM_GOES_ON, STREAM_REFUSED, STREAM_RESET, STREAM_ENDS,
 	STREAM_CUT, STREAM_SILENT, STREAM_FATES };
 
-/* Of a stream. */
+/* The state of a call that is a stream. */
 struct streaming {
 	enum stream_fate fate;
 	unsigned lasts;              /* items until that */

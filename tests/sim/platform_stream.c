@@ -335,7 +335,7 @@ is_over(const struct streaming *s, enum stream_fate fate)
 }
 
 static void
-tick(struct timer *t)
+advance_stream(struct timer *t)
 {
 	struct call *c = CONTAINER(t, struct call, timer);
 	struct streaming *s = c->stream;
@@ -376,7 +376,7 @@ void
 platform_stream_start(struct call *c)
 {
 	c->stream = mem_new(sizeof(*c->stream));
-	c->timer.fire = tick;
+	c->timer.fire = advance_stream;
 }
 
 bool
