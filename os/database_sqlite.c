@@ -395,6 +395,9 @@ settle(struct sqlite_database *s, const struct database_options *o,
 	enum err e = o->read_only ? OK : use_wal(s, w);
 	for (size_t i = 0; i < ARRAY_LEN(pragmas) && e == OK; i++)
 		e = database_do(&s->d, pragmas[i], w);
+	/* Its default depends on how the library was built. */
+	if (e == OK)
+		e = set_number(s, "secure_delete", !o->keeps_deleted, w);
 	/* Negative: KiB, not pages. */
 	if (e == OK && o->cache_bytes > 0)
 		e = set_number(s, "cache_size", -(int64_t)MAX(1,

@@ -1,6 +1,7 @@
 #include "os/database.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -8,6 +9,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "os/file.h"
 
 #define APPLICATION 0x41724731u
 
@@ -353,6 +356,55 @@ cache_has_a_size(void **state)
 	}
 }
 
+/* Whether the files of the database contain that text. */
+static bool
+files_have(const char *text)
+{
+	static const char *const ends[] = { "", "-wal" };
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		char name[PATH_MAX];
+		struct buf b = BUF_INIT;
+
+		snprintf(name, sizeof(name), "%s%s", path, ends[i]);
+		if (access(name, F_OK) == 0)
+			assert_int_equal(file_load(name, 1 << 20, &b, NULL),
+			    OK);
+		found |= str_find((struct str){ b.p, b.n }, str_of(text)) < b.n;
+		buf_free(&b);
+	}
+	return found;
+}
+
+static void
+deleted_rows_are_overwritten(void **state)
+{
+	static const char text[] = "a text that is found nowhere else";
+
+	(void)state;
+	for (int keeps = 0; keeps < 2; keeps++) {
+		struct database_options o = { .application = APPLICATION,
+		    .keeps_deleted = keeps };
+		struct database *d;
+
+		unlink(path);
+		assert_int_equal(database_open(path, &o, &d, NULL), OK);
+		assert_int_equal(database_do(d, "CREATE TABLE s (v TEXT)",
+		    NULL), OK);
+		struct query *q = database_query(d,
+		    "INSERT INTO s VALUES (?1)");
+		query_str(q, 1, str_of(text));
+		assert_false(query_step(q));
+		assert_int_equal(query_end(&q, NULL), OK);
+		assert_true(files_have(text));
+		assert_int_equal(database_do(d, "DELETE FROM s", NULL), OK);
+		/* The end of the last connection empties the log. */
+		database_close(&d);
+		assert_int_equal(files_have(text), keeps);
+	}
+}
+
 /* A step that fails leaves the version before it, whole. */
 static void
 failed_migration(void **state)
@@ -448,6 +500,7 @@ main(void)
 		WITH(damage), WITH(strangers), WITH(failed_migration),
 		WITH(held_by_another), WITH(made_by_many),
 		WITH(reading_only), WITH(cache_has_a_size),
+		WITH(deleted_rows_are_overwritten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,6 +49,7 @@ open_database(const struct item_store_options *o, struct database **db,
 		.checkpoint_pages = CHECKPOINT_PAGES,
 		.read_only = o->reader,
 		.plans_by_key = !o->reader,
+		.keeps_deleted = true,
 	};
 	const struct database_url url = { .url = o->url,
 		.password_file = o->password_file };

@@ -50,7 +50,7 @@
 #define OPTIONS(X)                                                           \
 	X(items,    100000,     "items, each with one pair")                  \
 	X(batch,    100,        "pairs of a claim, at most 1,000")            \
-	X(clients,  2,          "with a batch each, at most 64")              \
+	X(clients,  4,          "with a batch each, at most 64")              \
 	X(seconds,  5,          "how long pairs are completed")               \
 	X(reader,   0,          "1: beside a transaction that reads, open")   \
 	X(random,   0,          "1: pairs fall due in random order")
