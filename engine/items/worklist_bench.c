@@ -21,7 +21,8 @@
  *     pairs           how many there were
  *     cpu_us          processor time of the writer's thread, of each pair
  *     claim_p50_us    a claim of a batch, without the transaction around it
- *                     and without the writing of what was completed before
+ *                     and without the writing of what was completed or
+ *                     claimed before
  *     claim_p99_us
  *     written         bytes to the disk by this process, for each pair
  *     mb              the most memory that this process had
@@ -374,6 +375,7 @@ run_group(struct client *first, size_t *completed, size_t *claimed)
 	for (struct client *c = first; c != NULL; c = c->next) {
 		claim_batch(tx, c);
 		*claimed += c->claimed;
+		MUST(item_tx_flush(tx, w));
 	}
 	MUST(item_tx_end(&tx, OK, w));
 }
