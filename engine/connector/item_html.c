@@ -1,5 +1,7 @@
 #include "engine/connector/item_html.h"
 
+#include "engine/connector/item_html_names.h"
+
 /* --- character references ----------------------------------------------- */
 
 static void
@@ -38,27 +40,19 @@ number_of(struct str s)
 			return 0;
 		u = u * (hex ? 16 : 10) + (uint32_t)digit;
 	}
-	return u > 0x10ffff || (u >= 0xd800 && u <= 0xdfff) ? 0 : u;
+	return item_html_numbered(u);
 }
 
 /* The reference at the start of `s`, which begins with "&"; how long it is. */
 static size_t
 put_reference(struct str s, struct buf *b)
 {
-	static const struct {
-		const char *name, *text;
-	} named[] = { { "amp", "&" }, { "lt", "<" }, { "gt", ">" },
-		{ "quot", "\"" }, { "apos", "'" }, { "nbsp", " " } };
 	size_t end = str_find_char(str_cut(s, 0, 12), ';');
 	struct str name = str_cut(s, 1, end);
 
 	if (end < MIN(s.n, (size_t)12) && name.n > 0) {
-		size_t i = STR_ROW(name, named);
-		uint32_t u = name.p[0] == '#' ? number_of(name) : 0;
-		if (i < ARRAY_LEN(named)) {
-			buf_put_text(b, named[i].text);
-			return end + 1;
-		}
+		uint32_t u = name.p[0] == '#' ? number_of(name) :
+		    item_html_named(name);
 		if (u != 0) {
 			put_character(b, u);
 			return end + 1;
@@ -82,24 +76,69 @@ put_decoded(struct str s, struct buf *b)
 
 /* --- tags --------------------------------------------------------------- */
 
-/* The tag at the start of `*html`, without "<" and ">", is taken off. */
-static struct str
-take_tag(struct str *html)
+/*
+ * What begins at "<" is a tag, or is left out as a comment, when one of these
+ * follows; else it is a character like any other.
+ */
+static bool
+begins_markup(struct str s)
 {
+	bool end = s.n > 1 && s.p[1] == '/';
+	char c = s.n > 1u + end ? s.p[1 + end] : '\0';
+
+	if (end)
+		return c != '\0';
+	return ascii_is_alpha(c) || c == '!' || c == '?';
+}
+
+/* Where the ">" is that ends the tag at the start. */
+static size_t
+tag_end(struct str s)
+{
+	enum { NAME, BEFORE_VALUE, VALUE, QUOTED } at = NAME;
 	char quote = '\0';
 	size_t i = 1;
 
-	for (; i < html->n; i++) {
-		char c = html->p[i];
-		if (quote != '\0')
-			quote = c == quote ? '\0' : quote;
-		else if (c == '"' || c == '\'')
-			quote = c;
-		else if (c == '>')
+	for (; i < s.n; i++) {
+		char c = s.p[i];
+		if (at == QUOTED) {
+			at = c == quote ? NAME : QUOTED;
+			continue;
+		}
+		if (c == '>')
 			break;
+		if (at == NAME)
+			at = c == '=' ? BEFORE_VALUE : NAME;
+		else if (ascii_is_space(c))
+			at = at == VALUE ? NAME : at;
+		else if (at == BEFORE_VALUE)
+			at = c == '"' || c == '\'' ? QUOTED : VALUE;
+		quote = c;
 	}
-	struct str tag = str_cut(*html, 1, i);
-	*html = str_from(*html, i + 1);
+	return i;
+}
+
+/*
+ * The markup at the start of `*html` is taken off: a tag without "<" and ">",
+ * or the empty text for a comment.
+ */
+static struct str
+take_tag(struct str *html)
+{
+	struct str tag, open = STR("<!--"), close = STR("-->");
+
+	if (str_starts(*html, open)) {
+		/* "<!-->" is one, too. */
+		size_t n = 2 + str_find(str_from(*html, 2), close);
+		*html = str_from(*html, n + close.n);
+		return STR("");
+	}
+	char next = html->n > 1 ? html->p[1] : '\0';
+	bool is_tag = ascii_is_alpha(next) || (next == '/' && html->n > 2 &&
+	    ascii_is_alpha(html->p[2]));
+	size_t end = is_tag ? tag_end(*html) : str_find_char(*html, '>');
+	tag = is_tag ? str_cut(*html, 1, end) : STR("");
+	*html = str_from(*html, end + 1);
 	return tag;
 }
 
@@ -114,29 +153,59 @@ tag_name(struct str tag)
 	return str_cut(tag, 0, n);
 }
 
+static void
+skip(struct str *s, bool slashes)
+{
+	while (s->n > 0 && (ascii_is_space(s->p[0]) ||
+	    (slashes && s->p[0] == '/')))
+		*s = str_from(*s, 1);
+}
+
+/* What is before white space, or one of these. */
+static struct str
+take_until(struct str *s, const char *ends)
+{
+	size_t n = 0;
+
+	while (n < s->n && !ascii_is_space(s->p[n]) &&
+	    (s->p[n] == '\0' || strchr(ends, s->p[n]) == NULL))
+		n++;
+	struct str taken = str_cut(*s, 0, n);
+	*s = str_from(*s, n);
+	return taken;
+}
+
+static struct str
+take_value(struct str *s)
+{
+	char quote = s->n > 0 ? s->p[0] : '\0';
+
+	if (quote != '"' && quote != '\'')
+		return take_until(s, "");
+	*s = str_from(*s, 1);
+	size_t n = str_find_char(*s, quote);
+	struct str value = str_cut(*s, 0, n);
+	*s = str_from(*s, n + 1);
+	return value;
+}
+
 /* The value of an attribute, as written; STR_NONE: there is none. */
 static struct str
 attribute(struct str tag, struct str name)
 {
 	struct str rest = str_from(tag, tag_name(tag).n);
 
-	while (rest.n > 0) {
-		rest = str_trim(rest);
-		size_t n = 0;
-		while (n < rest.n && rest.p[n] != '=' &&
-		    !ascii_is_space(rest.p[n]))
-			n++;
-		struct str found = str_cut(rest, 0, n), value = STR("");
-		rest = str_from(rest, n);
+	for (skip(&rest, true); rest.n > 0; skip(&rest, true)) {
+		/* A "=" that comes first belongs to the name. */
+		bool odd = rest.p[0] == '=';
+		struct str found = rest, value = STR("");
+		rest = str_from(rest, odd);
+		(void)take_until(&rest, "=/");
+		found = str_cut(found, 0, found.n - rest.n);
+		skip(&rest, false);
 		if (str_take_char(&rest, '=')) {
-			char quote = rest.n > 0 ? rest.p[0] : '\0';
-			bool quoted = quote == '"' || quote == '\'';
-			rest = str_from(rest, quoted);
-			n = str_find_char(rest, quoted ? quote : ' ');
-			value = str_cut(rest, 0, n);
-			rest = str_from(rest, n + quoted);
-		} else if (n == 0) {
-			rest = str_from(rest, 1);
+			skip(&rest, false);
+			value = take_value(&rest);
 		}
 		if (str_eq_nocase(found, name))
 			return value;
@@ -158,16 +227,16 @@ put_words(struct str s, size_t begin, struct buf *out)
 	}
 }
 
+/* Whether what is before a tag, and what follows it, are in different lines. */
 static bool
 is_break(struct str tag)
 {
-	static const struct str names[] = { STR("br"), STR("/p"), STR("/li"),
-		STR("/blockquote"), STR("/pre") };
+	static const char *const names[] = { "br", "p", "div", "li", "ul",
+		"ol", "blockquote", "pre", "hr", "h1", "h2", "h3", "h4", "h5",
+		"h6", "table", "tr", "th", "td" };
 
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (str_eq_nocase(tag_name(tag), names[i]))
-			return true;
-	return false;
+	(void)str_take_char(&tag, '/');
+	return STR_ROW_NOCASE(tag_name(tag), names) < ARRAY_LEN(names);
 }
 
 void
@@ -182,8 +251,12 @@ item_html_put_text(struct str html, struct buf *out)
 		put_decoded(str_cut(html, 0, n), &decoded);
 		put_words(buf_str(&decoded), begin, out);
 		html = str_from(html, n);
-		if (html.n > 0 && is_break(take_tag(&html)))
+		if (html.n > 0 && !begins_markup(html)) {
+			put_words(STR("<"), begin, out);
+			html = str_from(html, 1);
+		} else if (html.n > 0 && is_break(take_tag(&html))) {
 			put_words(STR(" "), begin, out);
+		}
 	}
 	while (out->n > begin && out->p[out->n - 1] == ' ')
 		out->n--;
@@ -196,6 +269,10 @@ item_html_take_link(struct str *html, struct buf *href, struct str *classes)
 		*html = str_from(*html, str_find_char(*html, '<'));
 		if (html->n == 0)
 			return false;
+		if (!begins_markup(*html)) {
+			*html = str_from(*html, 1);
+			continue;
+		}
 		struct str tag = take_tag(html);
 		if (!str_eq_nocase(tag_name(tag), STR("a")))
 			continue;

@@ -10,9 +10,10 @@
 #include "base/bytes.h"
 
 /*
- * Append the text without markup, in one line: breaks and ends of paragraphs
- * and list items are a blank, as each run of white space is.  Numeric
- * references and &amp; &lt; &gt; &quot; &apos; &nbsp; are decoded.
+ * Append the text without markup, in one line: breaks and borders of
+ * paragraphs, list items and the like are a blank, as each run of white space
+ * is.  Numeric references and the names of HTML 4 are decoded where a ";" ends
+ * them; others stay as they are written.
  */
 void item_html_put_text(struct str html, struct buf *out);
 /*

@@ -59,6 +59,7 @@ struct item {
 	struct str deletion;      /* how a deletion names it; empty: by `id` */
 	struct item_date date;    /* `known` false: it has none */
 	yyjson_val *json;
+	yyjson_val *within;       /* the item that it came with; or NULL */
 	const char *lacks;
 	/* Bytes of its text were no UTF-8; told with the text's first item. */
 	bool repaired;

@@ -2,49 +2,19 @@
 and twarc-csv, from which SFM makes its tables."""
 import calendar
 import copy
-import csv
 import datetime
-import html.parser
-import io
-import re
 from xml.sax.saxutils import escape
 
 import social_warc as warc
 import xlsx
-from peer import *
+from export_peer import *
 
-A = program()
 if python_with("twarc-csv-1", "twarc==2.14.0", "twarc-csv==0.7.2",
                "pandas==2.3.3"):
     sys.path.append(os.environ["PYTHONPATH"])
 SEED = int(os.environ.get("SEED", "1"))
 TWEETS = 1500
 rng = warc.generator(SEED)
-
-
-def export(form, *words):
-    done = subprocess.run([A, "archive", "export", form, *words],
-                          capture_output=True)
-    if done.returncode != 0:
-        check(f"export {form}", False, done.stderr.decode())
-    return done.stdout
-
-
-def same_lines(name, got, want):
-    """Lists of lines or rows; a failure shows the first that differs."""
-    for i, (a, b) in enumerate(zip(got, want)):
-        if a != b:
-            return check(name, False, f"{i}: {a!r} is not {b!r}")
-    return check(name, len(got) == len(want),
-                 f"{len(got)} lines, not {len(want)}")
-
-
-def module(name, what):
-    try:
-        return __import__(name, fromlist=["x"])
-    except Exception as why:         # what it needs may be missing, too
-        skip(what, f"no module {name}: {why}")
-        return None
 
 
 # ---- Twitter v1 ------------------------------------------------------------------
@@ -66,21 +36,13 @@ rows = [json.loads(line) for line in
         export("json", "one.warc.gz").decode().splitlines()]
 
 
-def python_csv(rows, dialect):
-    """The rows as Python's csv module writes them."""
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, dialect)
-    writer.writerow(rows[0].keys())
-    for row in rows:
-        writer.writerow([v.replace("T", " ") if k == "parsed_created_at"
-                         else v for k, v in row.items()])
-    return out.getvalue().encode()
-
-
+spaced = [list(rows[0])] + [
+    [v.replace("T", " ") if k == "parsed_created_at" else v
+     for k, v in row.items()] for row in rows]
 for form, dialect in (("csv", "excel"), ("tsv", "excel-tab")):
     same_lines(f"{form} is what Python's csv writes",
                export(form, "one.warc.gz").split(b"\r\n"),
-               python_csv(rows, dialect).split(b"\r\n"))
+               written_csv(spaced, dialect).split(b"\r\n"))
 
 for jobs in ("1", "3"):
     same(f"the same bytes with {jobs} threads", export(
@@ -89,58 +51,13 @@ for jobs in ("1", "3"):
 
 # ---- html and xlsx of the same rows ----------------------------------------------
 
-class Tables(html.parser.HTMLParser):
-    """The texts of all cells, a list a row."""
-
-    def __init__(self):
-        super().__init__()
-        self.rows, self.inside = [], False
-
-    def handle_starttag(self, tag, attrs):
-        if tag == "tr":
-            self.rows.append([])
-        self.inside = tag in ("td", "th")
-        if self.inside:
-            self.rows[-1].append("")
-
-    def handle_endtag(self, tag):
-        self.inside = False
-
-    def handle_data(self, data):
-        if self.inside:
-            self.rows[-1][-1] += data
-
-
-page = Tables()
-page.feed(export("html", "one.warc.gz").decode())
-cells = list(csv.reader(io.StringIO(export("csv", "one.warc.gz").decode(),
-                                    newline="")))
-CONTROLS = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f]")
-same_lines("html is read by a parser", page.rows,
-           [[CONTROLS.sub("\ufffd", c) for c in row] for row in cells])
+cells = read_csv(export("csv", "one.warc.gz"))
+same_lines("html is read by a parser", read_html(export("html", "one.warc.gz")),
+           shown_in_html(cells))
 
 export("xlsx", "one.warc.gz", "--into", "sheets")
 with open("sheets/sheets_001.xlsx", "rb") as f:
     book = f.read()
-
-
-def unescaped(text):
-    return re.sub("_x([0-9A-F]{4})_", lambda m: chr(int(m[1], 16)), text)
-
-
-def cells_of(rows):
-    """What a sheet should have of rows: [row, column, type, value]."""
-    out = []
-    for i, row in enumerate([list(rows[0])] + [list(r.values())
-                                               for r in rows]):
-        for k, v in enumerate(row):
-            if isinstance(v, bool):
-                out.append([i + 1, k + 1, "b", str(v)])
-            elif isinstance(v, (int, float)):
-                out.append([i + 1, k + 1, "n", float(f"{v:.16g}")])
-            elif v not in (None, ""):
-                out.append([i + 1, k + 1, "s", v])
-    return out
 
 
 same_lines("xlsx is read by the standard library",
@@ -148,16 +65,12 @@ same_lines("xlsx is read by the standard library",
             for a, b, c, v in xlsx.cells(book)], cells_of(rows))
 openpyxl = module("openpyxl", "xlsx against openpyxl")
 if openpyxl:
-    sheet = openpyxl.load_workbook(io.BytesIO(book)).active
-    same_lines("xlsx is read by openpyxl", [
-        [c.row, c.column, c.data_type, str(c.value) if c.data_type == "b" else
-         float(c.value) if c.data_type == "n" else unescaped(c.value)]
-        for line in sheet.iter_rows() for c in line if c.value is not None],
-        cells_of(rows))
+    same_lines("xlsx is read by openpyxl", read_xlsx(openpyxl, book),
+               cells_of(rows))
 if shutil.which("ssconvert"):
     code, _, err = run("ssconvert", "sheets/sheets_001.xlsx", "sheet.csv")
-    with open("sheet.csv", newline="", encoding="utf-8") as f:
-        made = list(csv.reader(f))
+    with open("sheet.csv", "rb") as f:
+        made = read_csv(f.read())
     same_lines("xlsx is read by a spreadsheet program",
                [row[0] for row in made], [row[0] for row in cells])
     same_lines("... which computes nothing",
@@ -207,10 +120,10 @@ if converter:
                     if c != "public_metrics.bookmark_count"]
     frame = made.process(copy.deepcopy(flat))
     same_lines("tables of v2 are twarc-csv's",
-               [[cell(c) for c in row] for row in csv.reader(io.StringIO(
-                   export("csv", "two.warc.gz").decode(), newline=""))],
-               [[cell(c) for c in row] for row in csv.reader(io.StringIO(
-                   frame.to_csv(index=False), newline=""))])
+               [[cell(c) for c in row] for row in
+                read_csv(export("csv", "two.warc.gz"))],
+               [[cell(c) for c in row] for row in
+                read_csv(frame.to_csv(index=False).encode())])
 
 
 # ---- Weibo ------------------------------------------------------------------------

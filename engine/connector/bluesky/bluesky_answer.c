@@ -119,7 +119,10 @@ find_url(yyjson_val *v, const struct connector_findings *f)
 		f->url(f->arg, url);
 }
 
-/* Images, a link's card, or either beside a post that is quoted. */
+/*
+ * Images, in either of their forms, or a link's card; alone or beside a post
+ * that is quoted.
+ */
 static void
 find_urls(yyjson_val *embed, const struct connector_findings *f)
 {
@@ -129,6 +132,8 @@ find_urls(yyjson_val *embed, const struct connector_findings *f)
 	if (yyjson_is_obj(media))
 		embed = media;
 	yyjson_arr_foreach(yyjson_obj_get(embed, "images"), i, n, image)
+		find_url(yyjson_obj_get(image, "fullsize"), f);
+	yyjson_arr_foreach(yyjson_obj_get(embed, "items"), i, n, image)
 		find_url(yyjson_obj_get(image, "fullsize"), f);
 	find_url(yyjson_obj_get(yyjson_obj_get(embed, "external"), "uri"), f);
 }

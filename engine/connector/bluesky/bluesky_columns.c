@@ -112,12 +112,16 @@ fill_did(struct row *r, const struct column *c, struct cell *cell)
 		cell_text(cell, r->item->owner);
 }
 
-/* The last part of the post's address, below its author's page. */
+/*
+ * The last part of the post's address, below its author's page.  A server that
+ * cannot confirm a handle sends one that leads nowhere.
+ */
 static void
 fill_url(struct row *r, const struct column *c, struct cell *cell)
 {
 	struct str handle = json_text(json_at(r->part[POST], c->at));
-	struct str who = handle.n > 0 ? handle : r->item->owner;
+	bool leads = handle.n > 0 && !str_eq(handle, STR("handle.invalid"));
+	struct str who = leads ? handle : r->item->owner;
 	struct str key = r->item->id;
 
 	for (size_t slash; (slash = str_find_char(key, '/')) < key.n;)
@@ -128,15 +132,30 @@ fill_url(struct row *r, const struct column *c, struct cell *cell)
 		    STR_FMT(key)));
 }
 
-/* The post that is quoted, alone or beside media. */
+/* Whether "at://DID/COLLECTION/KEY" is a post's address. */
+static bool
+is_post(struct str uri)
+{
+	struct str scheme = STR("at://"), rest = str_from(uri, scheme.n);
+
+	return str_starts(uri, scheme) && str_starts(str_from(rest,
+	    str_find_char(rest, '/') + 1), STR("app.bsky.feed.post/"));
+}
+
+/*
+ * The post that is quoted, alone or beside media.  Feeds, lists and the like
+ * are embedded in the same way.
+ */
 static void
 fill_quoted(struct row *r, const struct column *c, struct cell *cell)
 {
 	yyjson_val *record = json_at(r->part[RECORD], c->at);
 	yyjson_val *inner = json_member(record, "record");
+	yyjson_val *uri = json_member(yyjson_is_obj(inner) ? inner : record,
+	    "uri");
 
-	cell_value(cell, json_member(yyjson_is_obj(inner) ? inner : record,
-	    "uri"));
+	if (is_post(json_text(uri)))
+		cell_value(cell, uri);
 }
 
 /* --- lists -------------------------------------------------------------- */
@@ -160,16 +179,26 @@ join_list(struct row *r, yyjson_val *list, const char *member)
 		    member)));
 }
 
-/* Marked pieces of the text that have the member: tag, did or uri. */
+#define FEATURE "app.bsky.richtext.facet#"
+
+/*
+ * Marked pieces of the text of a type that has the member: tag, did or uri.
+ * Other programs mark pieces by types of their own.
+ */
 static void
-join_facets(struct row *r, const char *member)
+join_facets(struct row *r, struct str type, const char *member)
 {
-	yyjson_val *facet;
-	size_t i, n;
+	yyjson_val *facet, *feature;
+	size_t i, n, k, count;
 
 	yyjson_arr_foreach(json_member(r->part[RECORD], "facets"), i, n,
 	    facet)
-		join_list(r, json_member(facet, "features"), member);
+		yyjson_arr_foreach(json_member(facet, "features"), k, count,
+		    feature)
+			if (str_eq(json_text(json_member(feature, "$type")),
+			    type))
+				join(r, json_text(json_member(feature,
+				    member)));
 }
 
 static void
@@ -184,7 +213,7 @@ static void
 fill_hashtags(struct row *r, const struct column *c, struct cell *cell)
 {
 	buf_clear(r->scratch);
-	join_facets(r, c->at);
+	join_facets(r, STR(FEATURE "tag"), c->at);
 	/* Some are not in the text. */
 	join_list(r, json_member(r->part[RECORD], "tags"), NULL);
 	cell_scratch(r, cell);
@@ -194,37 +223,57 @@ static void
 fill_mentions(struct row *r, const struct column *c, struct cell *cell)
 {
 	buf_clear(r->scratch);
-	join_facets(r, c->at);
+	join_facets(r, STR(FEATURE "mention"), c->at);
 	cell_scratch(r, cell);
+}
+
+/* What is embedded, alone or beside a quoted post. */
+static yyjson_val *
+embedded(yyjson_val *embed)
+{
+	yyjson_val *beside = json_member(embed, "media");
+
+	return yyjson_is_obj(beside) ? beside : embed;
+}
+
+/* Whether a list with blanks between has the word. */
+static bool
+has_word(struct str list, struct str word)
+{
+	while (list.n > 0) {
+		size_t n = str_find_char(list, ' ');
+		if (str_eq(str_cut(list, 0, n), word))
+			return true;
+		list = str_from(list, n + 1);
+	}
+	return false;
 }
 
 static void
 fill_urls(struct row *r, const struct column *c, struct cell *cell)
 {
-	struct str card = json_text(json_at(r->part[RECORD],
-	    "embed.external.uri"));
+	struct str card = json_text(json_at(embedded(json_member(
+	    r->part[RECORD], "embed")), "external.uri"));
 
 	buf_clear(r->scratch);
-	join_facets(r, c->at);
+	join_facets(r, STR(FEATURE "link"), c->at);
 	/* The card below the text is often of a link in it. */
-	if (str_find(buf_str(r->scratch), card) == r->scratch->n)
+	if (!has_word(buf_str(r->scratch), card))
 		join(r, card);
 	cell_scratch(r, cell);
 }
 
-/* As a server shows them: images, a video, or these beside a quoted post. */
+/* As a server shows them: images, of which there are two forms, or a video. */
 static void
 fill_media(struct row *r, const struct column *c, struct cell *cell)
 {
-	yyjson_val *embed = json_member(r->part[POST], c->at);
-	yyjson_val *beside = json_member(embed, "media");
+	yyjson_val *embed = embedded(json_member(r->part[POST], c->at));
 
 	if (r->part[POST] == NULL)
 		return;
-	if (yyjson_is_obj(beside))
-		embed = beside;
 	buf_clear(r->scratch);
 	join_list(r, json_member(embed, "images"), "fullsize");
+	join_list(r, json_member(embed, "items"), "fullsize");
 	join(r, json_text(json_member(embed, "playlist")));
 	cell_scratch(r, cell);
 }

@@ -43,6 +43,10 @@ find_entry(const char *record, const char *more, struct testing_items *t)
 	buf_free(&b);
 }
 
+#define FEATURE(type, member, text) "{\"$type\":\"app.bsky.richtext.facet#" \
+	type "\",\"" member "\":\"" text "\"}"
+#define QUOTED "at://did:plc:q/app.bsky.feed.post/1"
+
 static void
 an_entry_of_a_feed(void **state)
 {
@@ -52,8 +56,10 @@ an_entry_of_a_feed(void **state)
 	find_entry("\"createdAt\":\"2026-01-02T03:04:05Z\",\"text\":\"a\\nb\","
 	    "\"langs\":[\"en\",\"de\"],\"tags\":[\"hidden\"],\"reply\":"
 	    "{\"parent\":{\"uri\":\"at://p\"},\"root\":{\"uri\":\"at://r\"}},"
-	    "\"facets\":[{\"features\":[{\"tag\":\"x\"},{\"uri\":\"https://e/"
-	    "\"}]},{\"features\":[{\"did\":\"did:plc:b\"}]}],\"embed\":"
+	    "\"facets\":[{\"features\":[" FEATURE("tag", "tag", "x") ","
+	    FEATURE("link", "uri", "https://e/") ",{\"tag\":\"no\",\"uri\":"
+	    "\"no\",\"did\":\"no\"}]},{\"features\":["
+	    FEATURE("mention", "did", "did:plc:b") "]}],\"embed\":"
 	    "{\"external\":{\"uri\":\"https://card/\"}}",
 	    ",\"embed\":{\"images\":[{\"fullsize\":\"https://i/1\"},"
 	    "{\"fullsize\":\"https://i/2\"}]}", &t);
@@ -86,25 +92,61 @@ reposts_and_quotes(void **state)
 	struct testing_items t;
 
 	(void)state;
-	find_entry("\"text\":\"t\",\"embed\":{\"record\":{\"uri\":\"at://q\"}}",
+	find_entry("\"text\":\"t\",\"embed\":{\"record\":{\"uri\":\""
+	    QUOTED "\"}}",
 	    "},\"reason\":{\"by\":{\"did\":\"did:plc:z\"},\"indexedAt\":"
 	    "\"2026-02-03T00:00:00Z\"", &t);
-	assert_cell(&t, 0, "quoted_uri", "at://q");
+	assert_cell(&t, 0, "quoted_uri", QUOTED);
 	assert_cell(&t, 0, "reposted_by_did", "did:plc:z");
 	assert_cell(&t, 0, "reposted_at", "2026-02-03 00:00:00+00:00");
 	/* Without a date of its author's the server's counts. */
 	assert_int_equal(t.list[0].date.at.us % US_PER_S, 500000);
 	assert_cell(&t, 0, "created_at", "(lacks createdAt)(null)");
 	arena_free(&t.arena);
-	find_entry("\"embed\":{\"record\":{\"record\":{\"uri\":\"at://w\"}},"
-	    "\"media\":{}},\"facets\":[{\"features\":[{\"uri\":"
-	    "\"https://card/x\"}]}]",
+	find_entry("\"embed\":{\"record\":{\"record\":{\"uri\":\"" QUOTED
+	    "\"}},\"media\":{\"external\":{\"uri\":\"https://card/\"}}},"
+	    "\"facets\":[{\"features\":["
+	    FEATURE("link", "uri", "https://card/x") "]}]",
 	    ",\"embed\":{\"media\":{\"playlist\":\"https://v/1.m3u8\"}}},"
 	    "\"reason\":{\"$type\":\"app.bsky.feed.defs#reasonPin\"", &t);
-	assert_cell(&t, 0, "quoted_uri", "at://w");
+	assert_cell(&t, 0, "quoted_uri", QUOTED);
+	/* It is the beginning of another, and in the list all the same. */
+	assert_cell(&t, 0, "urls", "https://card/x https://card/");
 	assert_cell(&t, 0, "media_urls", "https://v/1.m3u8");
 	assert_cell(&t, 0, "reposted_at", "(null)");
 	assert_cell(&t, 0, "text", "(lacks text)(null)");
+	arena_free(&t.arena);
+}
+
+static void
+what_newer_programs_write(void **state)
+{
+	struct testing_items t;
+
+	(void)state;
+	find_entry("\"text\":\"t\",\"embed\":{\"record\":{\"uri\":"
+	    "\"at://did:plc:q/app.bsky.feed.generator/1\"}},\"facets\":"
+	    "[{\"features\":[" FEATURE("link", "uri", "https://e/1") ","
+	    FEATURE("link", "uri", "https://e/") "]}]", ",\"embed\":{\"items\":"
+	    "[{\"fullsize\":\"https://g/1\"},{\"fullsize\":\"https://g/2\"}]}",
+	    &t);
+	assert_cell(&t, 0, "quoted_uri", "(null)");
+	assert_cell(&t, 0, "media_urls", "https://g/1 https://g/2");
+	arena_free(&t.arena);
+	/* The card's address is in the text already. */
+	find_entry("\"text\":\"t\",\"embed\":{\"external\":{\"uri\":"
+	    "\"https://e/\"}},\"facets\":[{\"features\":["
+	    FEATURE("link", "uri", "https://e/1") ","
+	    FEATURE("link", "uri", "https://e/") "]}]", "", &t);
+	assert_cell(&t, 0, "urls", "https://e/1 https://e/");
+	arena_free(&t.arena);
+	assert_int_equal(testing_find(&bluesky_feed_items, FEED,
+	    "{\"feed\":[{\"post\":{\"uri\":\"" URI "\",\"author\":{\"did\":"
+	    "\"did:plc:a\",\"handle\":\"handle.invalid\"},\"record\":{}}}]}",
+	    &t), OK);
+	assert_cell(&t, 0, "author_handle", "handle.invalid");
+	assert_cell(&t, 0, "post_url",
+	    "https://bsky.app/profile/did:plc:a/post/3k");
 	arena_free(&t.arena);
 }
 
@@ -220,6 +262,7 @@ main(void)
 		cmocka_unit_test(answers_are_recognised),
 		cmocka_unit_test(an_entry_of_a_feed),
 		cmocka_unit_test(reposts_and_quotes),
+		cmocka_unit_test(what_newer_programs_write),
 		cmocka_unit_test(frames_of_both_protocols),
 		cmocka_unit_test(deletions),
 		cmocka_unit_test(other_answers),

@@ -141,6 +141,7 @@ urls_of_embeds_are_found(void **state)
 	    EMBED("{\"images\":[{\"fullsize\":\"https://i/1\"},7,"
 	    "{\"fullsize\":\"data:x\"},{\"fullsize\":\"https://i/2\"}]}") ","
 	    EMBED("{\"external\":{\"uri\":\"https://e/1\"}}") ","
+	    EMBED("{\"items\":[{\"fullsize\":\"https://g/1\"}]}") ","
 	    EMBED("{\"record\":{},\"media\":{\"images\":[{\"fullsize\":"
 	    "\"https://i/3\"}]}}") ","
 	    EMBED("{\"record\":{},\"media\":{\"external\":{\"uri\":"
@@ -148,7 +149,8 @@ urls_of_embeds_are_found(void **state)
 
 	(void)state;
 	testing_expect_findings(&h, ADA_IS "url https://i/1\nurl https://i/2\n"
-	    "url https://e/1\nurl https://i/3\nurl https://e/2\n" COUNT("5")
+	    "url https://e/1\nurl https://g/1\nurl https://i/3\n"
+	    "url https://e/2\n" COUNT("6")
 	    "done\n");
 }
 

@@ -55,11 +55,32 @@ fill_video_url(struct row *r, const struct column *c, struct cell *cell)
 	    "https://www.youtube.com/watch?v=%.*s", STR_FMT(r->item->id)));
 }
 
-/* Answers of comments.list do not say on which video they are. */
+/*
+ * Which video a comment is on, as its thread says it: comments themselves have
+ * no longer had to since 2023, and answers of comments.list have no thread.
+ */
+static yyjson_val *
+video_of(struct row *r, const char *at)
+{
+	yyjson_val *const places[] = { r->part[INNER], r->item->json,
+		r->item->within };
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (yyjson_is_str(json_at(places[i], at)))
+			return json_at(places[i], at);
+	return NULL;
+}
+
+static void
+fill_video(struct row *r, const struct column *c, struct cell *cell)
+{
+	cell_value(cell, video_of(r, c->at));
+}
+
 static void
 fill_comment_url(struct row *r, const struct column *c, struct cell *cell)
 {
-	struct str video = json_text(json_at(r->part[INNER], c->at));
+	struct str video = json_text(video_of(r, c->at));
 
 	if (video.n > 0)
 		cell_text(cell, arena_printf(r->arena,
@@ -73,7 +94,7 @@ fill_text(struct row *r, const struct column *c, struct cell *cell)
 {
 	yyjson_val *v = json_at(r->part[INNER], "snippet.textOriginal");
 
-	if (v == NULL)
+	if (!yyjson_is_str(v))
 		v = json_at(r->part[INNER], c->at);
 	if (v == NULL)
 		row_lacks(r, c->at);
@@ -127,7 +148,7 @@ static const struct column comment_columns[] = {
 	{ "url", "its address, where the video is known", fill_comment_url,
 	    "snippet.videoId" },
 	{ "video_id", "the video that it is on, where the answer says it",
-	    fill_value, "snippet.videoId" },
+	    fill_video, "snippet.videoId" },
 	{ "parent_id", "the comment that it answers", fill_value,
 	    "snippet.parentId" },
 	{ "author_channel_id", "the channel of its author", fill_value,

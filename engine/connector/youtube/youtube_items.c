@@ -43,13 +43,13 @@ youtube_comment(yyjson_val *item)
 }
 
 static enum err
-give_item(const struct connector_items *of, yyjson_val *v, bool repaired,
-    item_fn *fn, void *arg, struct why *w)
+give_item(const struct connector_items *of, yyjson_val *v, yyjson_val *within,
+    bool repaired, item_fn *fn, void *arg, struct why *w)
 {
 	bool is_video = of == &youtube_video_items;
 	yyjson_val *inner = is_video ? v : youtube_comment(v);
 	struct item i = { .of = of, .kind = ITEM_FOUND, .json = v,
-		.repaired = repaired,
+		.within = within, .repaired = repaired,
 		.id = json_text(json_member(inner, "id")),
 		.owner = json_text(json_at(inner, is_video ?
 		    "snippet.channelId" : "snippet.authorChannelId.value")) };
@@ -72,7 +72,7 @@ give_replies(const struct connector_items *of, yyjson_val *thread,
 	size_t i, n;
 
 	yyjson_arr_foreach(list, i, n, reply) {
-		enum err e = give_item(of, reply, false, fn, arg, w);
+		enum err e = give_item(of, reply, thread, false, fn, arg, w);
 		if (e != OK)
 			return e;
 	}
@@ -93,7 +93,7 @@ each(const struct connector_items *of, const struct item_text *t,
 		return e;
 	yyjson_val *list = json_member(j.root, "items");
 	yyjson_arr_foreach(list, i, n, v) {
-		e = give_item(of, v, j.repaired && i == 0, fn, arg, w);
+		e = give_item(of, v, NULL, j.repaired && i == 0, fn, arg, w);
 		if (e == OK)
 			e = give_replies(of, v, fn, arg, w);
 		if (e != OK)

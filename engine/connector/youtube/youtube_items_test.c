@@ -59,7 +59,7 @@ a_thread_with_replies(void **state)
 	assert_int_equal(testing_find(&youtube_comment_items,
 	    API "commentThreads?", "{\"items\":[{\"id\":\"t\",\"snippet\":"
 	    "{\"videoId\":\"v\",\"totalReplyCount\":2,\"topLevelComment\":"
-	    "{\"id\":\"c\",\"snippet\":{\"videoId\":\"v\",\"textDisplay\":"
+	    "{\"id\":\"c\",\"snippet\":{\"textDisplay\":"
 	    "\"<b>\",\"textOriginal\":\"a\\nb\",\"authorChannelId\":"
 	    "{\"value\":\"UC2\"},\"likeCount\":3,\"publishedAt\":"
 	    "\"2026-01-02T03:04:05Z\"}}},\"replies\":{\"comments\":[{\"id\":"
@@ -77,10 +77,18 @@ a_thread_with_replies(void **state)
 	assert_str(t.list[1].id, "c.r");
 	assert_cell(&t, 1, "parent_id", "c");
 	assert_cell(&t, 1, "text", "r");
-	assert_cell(&t, 1, "url", "(null)");
+	assert_cell(&t, 1, "video_id", "v");
+	assert_cell(&t, 1, "url", "https://www.youtube.com/watch?v=v&lc=c.r");
 	assert_cell(&t, 1, "reply_count", "(null)");
 	assert_cell(&t, 1, "published_at",
 	    "(lacks snippet.publishedAt)(null)");
+	arena_free(&t.arena);
+	assert_int_equal(testing_find(&youtube_comment_items, API "comments?",
+	    "{\"items\":[{\"id\":\"c.r\",\"snippet\":{\"textDisplay\":\"r\","
+	    "\"textOriginal\":null,\"videoId\":null}}]}", &t), OK);
+	assert_cell(&t, 0, "text", "r");
+	assert_cell(&t, 0, "video_id", "(null)");
+	assert_cell(&t, 0, "url", "(null)");
 	arena_free(&t.arena);
 }
 
