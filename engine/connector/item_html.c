@@ -77,8 +77,8 @@ put_decoded(struct str s, struct buf *b)
 /* --- tags --------------------------------------------------------------- */
 
 /*
- * What begins at "<" is a tag, or is left out as a comment, when one of these
- * follows; else it is a character like any other.
+ * Whether the "<" at the start of `s` opens a tag or a comment.  Otherwise it
+ * is an ordinary character of the text.
  */
 static bool
 begins_markup(struct str s)
@@ -91,7 +91,7 @@ begins_markup(struct str s)
 	return ascii_is_alpha(c) || c == '!' || c == '?';
 }
 
-/* Where the ">" is that ends the tag at the start. */
+/* The offset of the ">" that ends the tag at the start of `s`. */
 static size_t
 tag_end(struct str s)
 {
@@ -119,8 +119,8 @@ tag_end(struct str s)
 }
 
 /*
- * The markup at the start of `*html` is taken off: a tag without "<" and ">",
- * or the empty text for a comment.
+ * Take the markup at the start of `*html` off.  Returns a tag without "<" and
+ * ">", or an empty text for a comment.
  */
 static struct str
 take_tag(struct str *html)
@@ -128,7 +128,7 @@ take_tag(struct str *html)
 	struct str tag, open = STR("<!--"), close = STR("-->");
 
 	if (str_starts(*html, open)) {
-		/* "<!-->" is one, too. */
+		/* "<!-->" is a whole comment. */
 		size_t n = 2 + str_find(str_from(*html, 2), close);
 		*html = str_from(*html, n + close.n);
 		return STR("");
@@ -154,14 +154,14 @@ tag_name(struct str tag)
 }
 
 static void
-skip(struct str *s, bool slashes)
+skip_spaces(struct str *s, bool slashes_too)
 {
 	while (s->n > 0 && (ascii_is_space(s->p[0]) ||
-	    (slashes && s->p[0] == '/')))
+	    (slashes_too && s->p[0] == '/')))
 		*s = str_from(*s, 1);
 }
 
-/* What is before white space, or one of these. */
+/* Take the text up to white space or one of the characters `ends`. */
 static struct str
 take_until(struct str *s, const char *ends)
 {
@@ -195,16 +195,17 @@ attribute(struct str tag, struct str name)
 {
 	struct str rest = str_from(tag, tag_name(tag).n);
 
-	for (skip(&rest, true); rest.n > 0; skip(&rest, true)) {
+	for (skip_spaces(&rest, true); rest.n > 0;
+	    skip_spaces(&rest, true)) {
 		/* A "=" that comes first belongs to the name. */
 		bool odd = rest.p[0] == '=';
 		struct str found = rest, value = STR("");
 		rest = str_from(rest, odd);
 		(void)take_until(&rest, "=/");
 		found = str_cut(found, 0, found.n - rest.n);
-		skip(&rest, false);
+		skip_spaces(&rest, false);
 		if (str_take_char(&rest, '=')) {
-			skip(&rest, false);
+			skip_spaces(&rest, false);
 			value = take_value(&rest);
 		}
 		if (str_eq_nocase(found, name))
@@ -227,7 +228,7 @@ put_words(struct str s, size_t begin, struct buf *out)
 	}
 }
 
-/* Whether what is before a tag, and what follows it, are in different lines. */
+/* Whether a browser begins a new line, or a new cell, at the tag. */
 static bool
 is_break(struct str tag)
 {

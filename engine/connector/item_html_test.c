@@ -37,7 +37,7 @@ texts_without_markup(void **state)
 		{ "<ul><li>x</li><li>y</li></ul>", "x y" },
 		{ "a<ul><li>b<pre>c</pre>d<H2>e</H2>f<hr/>g<br/>h",
 		    "a b c d e f g h" },
-		/* What is no tag, though it looks like one. */
+		/* A "<" that opens no tag is text. */
 		{ "I <3 you, 1 < 2 <> <-", "I <3 you, 1 < 2 <> <-" },
 		{ "a<!-- b > c -->d<!-->e<!doctype f>g<?h?>i</>j</ k>l</",
 		    "adegijl</" },

@@ -1,6 +1,6 @@
-"""Tables of random posts of Mastodon, Bluesky, YouTube and a declared platform
-against tables that are made of what other people's libraries read in the same
-answers."""
+"""Exports random posts of Mastodon, Bluesky, YouTube and a declared platform, and
+compares the tables with those that are built from what other people's libraries
+read in the same answers."""
 import datetime
 import warnings
 

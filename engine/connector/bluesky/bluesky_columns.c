@@ -182,8 +182,8 @@ join_list(struct row *r, yyjson_val *list, const char *member)
 #define FEATURE "app.bsky.richtext.facet#"
 
 /*
- * Marked pieces of the text of a type that has the member: tag, did or uri.
- * Other programs mark pieces by types of their own.
+ * The member (tag, did or uri) of all facets of that type.  Other programs
+ * write facets of their own types, which may have members of the same names.
  */
 static void
 join_facets(struct row *r, struct str type, const char *member)
@@ -227,7 +227,7 @@ fill_mentions(struct row *r, const struct column *c, struct cell *cell)
 	cell_scratch(r, cell);
 }
 
-/* What is embedded, alone or beside a quoted post. */
+/* The media or the card of a post, which may quote another post as well. */
 static yyjson_val *
 embedded(yyjson_val *embed)
 {
@@ -236,7 +236,7 @@ embedded(yyjson_val *embed)
 	return yyjson_is_obj(beside) ? beside : embed;
 }
 
-/* Whether a list with blanks between has the word. */
+/* Whether the word is in a list that is separated by blanks. */
 static bool
 has_word(struct str list, struct str word)
 {
@@ -263,7 +263,7 @@ fill_urls(struct row *r, const struct column *c, struct cell *cell)
 	cell_scratch(r, cell);
 }
 
-/* As a server shows them: images, of which there are two forms, or a video. */
+/* Images, in either of two forms, or a video, as the server shows them. */
 static void
 fill_media(struct row *r, const struct column *c, struct cell *cell)
 {

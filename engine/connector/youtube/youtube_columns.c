@@ -56,8 +56,8 @@ fill_video_url(struct row *r, const struct column *c, struct cell *cell)
 }
 
 /*
- * Which video a comment is on, as its thread says it: comments themselves have
- * no longer had to since 2023, and answers of comments.list have no thread.
+ * The video that a comment is on.  Since November 2023 a comment may leave it
+ * out, but its thread names it.  Answers of comments.list have no thread.
  */
 static yyjson_val *
 video_of(struct row *r, const char *at)
