@@ -1,12 +1,20 @@
 #include "os/database_checkpoint.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 
 #define REST_SHARE 8             /* of `pages`, that a commit copies itself */
 #define GROWTH_MAX 4
 #define BLOCKED_SHARE 4          /* of `pages`, until the next attempt */
+#define LOG_HEADER_BYTES 32u     /* sqlite.org/fileformat2.html#walformat */
+#define FRAME_HEADER_BYTES 24u
+#define SCRATCH_BYTES ((size_t)64 << 10)
 
 struct checkpointer {
 	sqlite3 *db;                 /* the thread's */
@@ -15,11 +23,15 @@ struct checkpointer {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t more, done;
+	char log[PATH_MAX];          /* its path */
+	char *scratch;               /* SCRATCH_BYTES of the thread's */
 
 	/* Under the lock. */
 	bool wanted, closing;
 	int copied;                  /* pages, by the last attempt */
 	bool is_blocked;             /* it could not copy all that it saw */
+	int prepare;                 /* pages that the log's file is to have
+	                              * room for; 0: nothing is asked */
 
 	/* The committing thread's. */
 	int next;                    /* pages at which something is done */
@@ -39,6 +51,67 @@ copy_pages(sqlite3 *db, int *copied)
 	return r == SQLITE_OK && *copied >= all;
 }
 
+/* Blocks for bytes from..to of the file, and pages of the kernel's cache. */
+static void
+allocate(const struct checkpointer *c, int fd, off_t from, off_t to)
+{
+	if (fallocate(fd, 0, from, to - from) != 0)
+		return;
+	while (from < to) {
+		ssize_t n = pread(fd, c->scratch, SCRATCH_BYTES, from);
+		if (n <= 0)
+			return;
+		from += n;
+	}
+}
+
+/*
+ * Room for so many pages in the log's file, whose end commits would move
+ * otherwise, each with its own blocks, cache pages and change of the file's
+ * size.  What is added reads as zeros, which are no frames (the salts of a
+ * frame are those of the log's header); what commits write meanwhile stays.
+ * Where there is no such file, or no room, nothing is done.
+ */
+static void
+prepare_log(const struct checkpointer *c, int pages)
+{
+	off_t want = LOG_HEADER_BYTES + (off_t)pages *
+	    (DATABASE_PAGE_BYTES + FRAME_HEADER_BYTES);
+	int fd = open(c->log, O_RDWR | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && st.st_size < want)
+		allocate(c, fd, st.st_size, want);
+	close(fd);
+}
+
+static void
+copy_as_wanted(struct checkpointer *c)
+{
+	int copied;
+
+	pthread_mutex_unlock(&c->lock);
+	bool all = copy_pages(c->db, &copied);
+	pthread_mutex_lock(&c->lock);
+	c->copied = copied;
+	c->is_blocked = !all;
+	c->wanted = false;
+	pthread_cond_signal(&c->done);
+}
+
+static void
+prepare_as_asked(struct checkpointer *c)
+{
+	int pages = c->prepare;
+
+	c->prepare = 0;
+	pthread_mutex_unlock(&c->lock);
+	prepare_log(c, pages);
+	pthread_mutex_lock(&c->lock);
+}
+
 static void *
 thread_main(void *arg)
 {
@@ -46,19 +119,13 @@ thread_main(void *arg)
 
 	pthread_setname_np(pthread_self(), "checkpoint");
 	pthread_mutex_lock(&c->lock);
-	for (;;) {
-		while (!c->wanted && !c->closing)
+	while (!c->closing) {
+		if (c->wanted)
+			copy_as_wanted(c);
+		else if (c->prepare > 0)
+			prepare_as_asked(c);
+		else
 			pthread_cond_wait(&c->more, &c->lock);
-		if (c->closing)
-			break;
-		pthread_mutex_unlock(&c->lock);
-		int copied;
-		bool all = copy_pages(c->db, &copied);
-		pthread_mutex_lock(&c->lock);
-		c->copied = copied;
-		c->is_blocked = !all;
-		c->wanted = false;
-		pthread_cond_signal(&c->done);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return NULL;
@@ -72,15 +139,30 @@ ask_thread(struct checkpointer *c)
 	pthread_cond_signal(&c->more);
 }
 
+/* A transaction that reads keeps the log: it goes on growing. */
+static void
+put_off(struct checkpointer *c, int pages)
+{
+	int more = c->pages / BLOCKED_SHARE;
+
+	c->asked = false;
+	c->next = pages + more;
+	c->prepare = pages + 2 * more;
+	pthread_cond_signal(&c->more);
+}
+
 /* The log is copied up to its end, and begins anew with the next commit. */
 static void
 copy_rest(struct checkpointer *c, int pages)
 {
 	int copied;
 
-	c->asked = false;
-	c->next = copy_pages(c->committing, &copied) ? c->pages :
-	    pages + c->pages / BLOCKED_SHARE;
+	if (copy_pages(c->committing, &copied)) {
+		c->asked = false;
+		c->next = c->pages;
+	} else {
+		put_off(c, pages);
+	}
 }
 
 /* After a commit: the log has so many pages. */
@@ -98,8 +180,7 @@ look_at_log(struct checkpointer *c, int pages)
 	    (c->asked && pages - c->copied <= c->pages / REST_SHARE)) {
 		copy_rest(c, pages);
 	} else if (c->asked && c->is_blocked) {
-		c->asked = false;
-		c->next = pages + c->pages / BLOCKED_SHARE;
+		put_off(c, pages);
 	} else {
 		ask_thread(c);
 	}
@@ -138,6 +219,9 @@ checkpointer_start(sqlite3 *db, const char *path, unsigned pages,
 		free(c);
 		return r;
 	}
+	if (snprintf(c->log, sizeof(c->log), "%s-wal", path) >= PATH_MAX)
+		c->log[0] = '\0';
+	c->scratch = mem_new(SCRATCH_BYTES);
 	c->committing = db;
 	c->pages = c->next = (int)pages;
 	pthread_mutex_init(&c->lock, NULL);
@@ -166,5 +250,6 @@ checkpointer_stop(struct checkpointer **cp)
 	pthread_cond_destroy(&c->done);
 	pthread_cond_destroy(&c->more);
 	pthread_mutex_destroy(&c->lock);
+	free(c->scratch);
 	mem_free(cp);
 }

@@ -15,7 +15,8 @@
  * commit copies that.  A log of GROWTH_MAX times `pages` makes commits wait,
  * so that it does not grow faster than it is copied.  A transaction that reads
  * keeps what is newer than its snapshot from being copied: then the log grows
- * for as long as it lasts.
+ * for as long as it lasts, and the thread gives its file room ahead of the
+ * commits.
  *
  * Errors: those of a checkpoint are not told, as SQLite does not tell those of
  * its own: commits are safe in the log, and the checkpoint is tried again.
@@ -26,6 +27,9 @@
 #include <sqlite3.h>
 
 #include "base/err.h"
+
+/* SQLite's default, which nothing here changes. */
+#define DATABASE_PAGE_BYTES 4096u
 
 struct checkpointer;
 

@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -153,6 +154,70 @@ a_reader_holds_nobody_up(void **state)
 	database_close(&d);
 }
 
+static int64_t
+log_pages(struct database *d)
+{
+	struct query *q = database_query(d, "PRAGMA wal_checkpoint(PASSIVE)");
+	int64_t n = query_step(q) ? query_get_i64(q, 1) : -1;
+
+	assert_int_equal(query_end(&q, NULL), OK);
+	return n;
+}
+
+static void
+copy_file(const char *from, const char *to)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command), "cp %s %s", from, to);
+	assert_int_equal(system(command), 0);
+}
+
+/* What a crash would leave. */
+static void
+assert_rows_of_copy(unsigned last)
+{
+	char copy[128], copy_log[144];
+
+	snprintf(copy, sizeof(copy), "%s/copy.db", dir);
+	snprintf(copy_log, sizeof(copy_log), "%s-wal", copy);
+	copy_file(path, copy);
+	copy_file(log_path, copy_log);
+	struct database *d = NULL;
+	struct why w = WHY_INIT;
+	if (database_open(copy, &options, &d, &w) != OK)
+		fail_msg("%s", w.text);
+	assert_rows(d, last);
+	database_close(&d);
+	assert_int_equal(unlink(copy), 0);
+}
+
+/* Its file has room behind the last commit, which reads as no commit. */
+static void
+a_log_that_is_kept_has_room(void **state)
+{
+	struct database *d = open_it(&options), *reader;
+	unsigned last = 4 * ROWS;
+	int64_t end;
+
+	(void)state;
+	commit_rows(d, 0, last);
+	reader = open_it(&reading);
+	run_statement(reader, "BEGIN");
+	assert_int_equal(read_number(reader, "SELECT max(n) FROM t"),
+	    last - 1);
+	do {
+		assert_in_range(last, 0, 100 * ROWS);
+		commit_rows(d, last++, 1);
+		end = 32 + log_pages(d) * (PAGE_BYTES + 24);
+	} while (log_bytes() < end + PAGES / 8 * PAGE_BYTES);
+	assert_rows_of_copy(last - 1);
+	run_statement(reader, "COMMIT");
+	database_close(&reader);
+	assert_rows(d, last - 1);
+	database_close(&d);
+}
+
 /* Whatever the thread is at. */
 static void
 it_is_closed_at_any_time(void **state)
@@ -177,6 +242,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		WITH(the_log_stays_short),
 		WITH(a_reader_holds_nobody_up),
+		WITH(a_log_that_is_kept_has_room),
 		WITH(it_is_closed_at_any_time),
 	};
 

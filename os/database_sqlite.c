@@ -16,7 +16,6 @@
 #include "os/file.h"
 
 #define BUSY_STEP_MS 5
-#define PAGE_BYTES 4096u
 
 struct sqlite_query {
 	struct query q;
@@ -404,7 +403,7 @@ settle(struct sqlite_database *s, const struct database_options *o,
 		    o->cache_bytes >> 10), w);
 	return e == OK ? set_number(s, "journal_size_limit",
 	    o->checkpoint_pages == 0 ? DATABASE_WAL_BYTES_MAX :
-	    2 * (int64_t)o->checkpoint_pages * PAGE_BYTES, w) : e;
+	    2 * (int64_t)o->checkpoint_pages * DATABASE_PAGE_BYTES, w) : e;
 }
 
 static enum err
