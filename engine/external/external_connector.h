@@ -1,0 +1,165 @@
+/*
+ * external_connector -- connectors that a user declares in one JSON file: what
+ * they ask people for, which documents they give, and the API that they read.
+ *
+ *     file ─► load ─┬─► form, object         for the backend's pages
+ *                   ├─► params ─► check ─► order ─► the driver of harvests
+ *                   └─► document ─► check
+ *
+ *     {"name":"books", "version":1, "title":"Books", "description":"...",
+ *      "parameters":{"type":"object", "required":["topic"], "properties":{
+ *        "topic":{"title":"Topic","x-ui":"string"},
+ *        "since":{"title":"From","x-ui":"date"}}},
+ *      "credential":"none",
+ *      "schema":{"type":"object","required":["id"]}, "docIdField":"id",
+ *      "api":{"url":"https://a.example/{topic}.json?since={since}", ...}}
+ *
+ * `api` is a description of engine/connector/json.  In its `url` {NAME} is the
+ * value of a parameter, percent-encoded.  A parameter can change the path and
+ * the query only, never the host, because the credential is sent there.
+ *
+ * Thread: any.  A connector is read-only after it was loaded.
+ * Limits: EXTERNAL_..._MAX.
+ * Source: contracts/external.md §2, §9, §11; contracts/platforms.md §14.
+ * Story: engine/external/DESIGN.md
+ */
+#ifndef ENGINE_EXTERNAL_EXTERNAL_CONNECTOR_H
+#define ENGINE_EXTERNAL_EXTERNAL_CONNECTOR_H
+
+#include "base/err.h"
+#include "base/json.h"
+
+/* A file, bytes and nesting. */
+#define EXTERNAL_FILE_BYTES_MAX ((size_t)1 << 20)
+#define EXTERNAL_DEPTH_MAX 32u
+/* A connector's or a parameter's name, and any other text of a file. */
+#define EXTERNAL_NAME_BYTES_MAX 64u
+#define EXTERNAL_TEXT_BYTES_MAX 4096u
+#define EXTERNAL_PARAMS_MAX 100u
+#define EXTERNAL_OPTIONS_MAX 1000u           /* of a parameter */
+#define EXTERNAL_RESTRICTIONS_MAX 20u        /* of a parameter */
+/* A value: bytes of a text, and of a location as JSON; texts of a list. */
+#define EXTERNAL_VALUE_BYTES_MAX 4096u
+#define EXTERNAL_VALUES_MAX 1000u
+
+struct connector;
+struct external_connector;
+
+/* ---- The connector ----------------------------------------------------- */
+
+/*
+ * Load the text of a file.  `file_name` is for messages; NULL: they have none.
+ * external_connector_free() frees *out, which is NULL after an error.
+ * Errors: INPUT, with the place of what is wrong, such as
+ * "books.json: parameters.properties.since.x-ui: ...".  Members that are not
+ * known are refused.  FULL: the schema exceeds a limit.
+ */
+MUST_USE enum err external_connector_load(struct str file_text,
+    const char *file_name, struct external_connector **out, struct why *w);
+void external_connector_free(struct external_connector **);
+
+/* Texts that the connector owns; STR_NONE: the file has none. */
+struct str external_connector_name(const struct external_connector *);
+struct str external_connector_version(const struct external_connector *);
+struct str external_connector_title(const struct external_connector *);
+struct str external_connector_description(const struct external_connector *);
+struct str external_connector_image(const struct external_connector *);
+/* "none", "basic" or "oauth". */
+const char *external_connector_credential(const struct external_connector *);
+/* The member of a document that has its id; never empty. */
+struct str external_connector_doc_id_field(const struct external_connector *);
+/* The documents' schema, as JSON and as its text. */
+yyjson_val *external_connector_schema(const struct external_connector *);
+struct str external_connector_schema_text(const struct external_connector *);
+size_t external_connector_params_n(const struct external_connector *);
+/* The connector that runs its orders: `json_api`. */
+const struct connector *external_connector_runs(
+    const struct external_connector *);
+
+/* ---- Parameters -------------------------------------------------------- */
+
+/* Texts are borrowed for the time of the call. */
+struct external_params_faults {
+	void *arg;
+	/* `message` is a sentence that begins with the parameter's name:
+	 * "since: it is not a date". */
+	void (*wrong)(void *arg, struct str name, struct str message);
+	/* A parameter that the connector does not name: a note for the log, no
+	 * fault.  Its value is not handed on.  NULL: nobody wants to know. */
+	void (*unknown)(void *arg, struct str name);
+};
+
+/*
+ * Check the parameters of a task, and append them to `out` as one JSON object
+ * in their normal form: in the file's order, absent ones with their default or
+ * left out, dates in ISO 8601, whole numbers and booleans as such, choices of
+ * several as a list of names.  Equal parameters give equal texts.
+ *
+ * `params` is an object; NULL and null are {}.  It may have been read with or
+ * without raw numbers.  null, "" and [] as a value are the same as absent.
+ * `wrong` is called for every fault, in the file's order; restrictions between
+ * two parameters are checked when both are given and well-formed.  A message
+ * never has a value of a parameter of type password.
+ * Errors: INPUT, after all faults were told; `w` has the first.  `out` is
+ * unchanged then.
+ */
+MUST_USE enum err external_params_check(const struct external_connector *,
+    yyjson_val *params, const struct external_params_faults *,
+    struct buf *out, struct why *w);
+
+/* ---- For the driver of harvests ---------------------------------------- */
+
+/*
+ * Append the order for parameters that external_params_check() has written: a
+ * start message, JSON on one line,
+ *
+ *     {"type":"json_api","seeds":[],"options":{"api":{...}}}
+ *
+ * without a credential, which the caller adds as "credentials", and without
+ * "incremental".  connector_order_read() (engine/connector/order.h) and the
+ * opening of the connector accept it if the credential is complete.
+ *
+ * A pair of the query ("since={since}") is left out when a parameter in it is
+ * absent.  The values of the parameter with "x-seed" become the seeds.
+ * Errors: INPUT: the address would be too long.
+ */
+MUST_USE enum err external_order_make(const struct external_connector *,
+    struct str params, struct buf *out, struct why *w);
+
+/* ---- Documents --------------------------------------------------------- */
+
+/* As schema_fault_fn of engine/schema/schema.h. */
+typedef void external_document_fault_fn(void *arg, struct str pointer,
+    struct str message);
+
+/*
+ * Whether a document is an object that is valid by the schema, and has a text
+ * that is not empty, or a number, as its id.  Calls `fault` for each fault, at
+ * most `most` times.  `pointer` is a JSON pointer into the document, `message`
+ * says which rule is broken; both are borrowed.  Numbers may be raw.
+ */
+bool external_document_check(const struct external_connector *,
+    yyjson_val *document, size_t most, external_document_fault_fn *fault,
+    void *arg);
+
+/* ---- For backends ------------------------------------------------------ */
+
+/*
+ * Append the answer to `GET /form`: {"form":{...},"credential":"none",
+ * "schema":{...},"docIdField":"id","version":"1"}, where the form is the
+ * parameters as JSON Schema 2020-12 (external.md §2).
+ */
+void external_form_write(const struct external_connector *, struct buf *out);
+
+struct external_object_options {
+	struct str endpoint;         /* "https://HOST/external/NAME" */
+	/* The value of the header Authorization; STR_NONE: `headers` is {}. */
+	struct str authorization;
+	bool none_is_ignore;         /* credential "none" as "ignore", instead
+	                              * of being left out */
+};
+/* Append the external object (external.md §9). */
+void external_object_write(const struct external_connector *,
+    const struct external_object_options *, struct buf *out);
+
+#endif
