@@ -59,6 +59,7 @@
 	X(credential_put)                                                    \
 	X(credential_list)                                                   \
 	X(credential_delete)                                                 \
+	X(external_new)                                                      \
 	X(status)                                                            \
 	X(backup)                                                            \
 	X(archive_ls)                                                        \

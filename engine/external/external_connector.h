@@ -45,6 +45,10 @@
 struct connector;
 struct external_connector;
 
+/* A connector's name: 1 to EXTERNAL_NAME_BYTES_MAX lower-case letters, digits,
+ * "_" and "-".  It is part of the connector's address. */
+bool external_name_is_valid(struct str);
+
 /* ---- The connector ----------------------------------------------------- */
 
 /*

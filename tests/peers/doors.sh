@@ -28,7 +28,7 @@ status_of() { curl -s -o /dev/null -w '%{http_code}' "$1"; }
 verbs_of() {
 	"$1" --help | awk '/^  [a-z]/ { print $1, $2 }' | while read -r a b; do
 		case $a in
-		archive | credential | frontier | harvest | items | policy | \
+		archive | credential | external | frontier | harvest | items | policy | \
 			schedule | store | task | token)
 			echo "argiope-$a-$b" ;;
 		*) echo "argiope-$a" ;;

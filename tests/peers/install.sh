@@ -46,7 +46,7 @@ check "no library is looked for in a folder of the builder's" \
 # The verbs of --help: up to two words before their operands.
 "$program" --help | awk '/^  [a-z]/ { print $1, $2 }' | while read -r a b; do
 	case $a in
-	archive | credential | frontier | harvest | items | policy | schedule | store | task | token)
+	archive | credential | external | frontier | harvest | items | policy | schedule | store | task | token)
 		echo "argiope-$a-$b" ;;
 	*) echo "argiope-$a" ;;
 	esac
