@@ -5,7 +5,6 @@
 #include "engine/connector/url_text.h"
 
 #define ROOT "options.api"
-#define TEXT_BYTES_MAX 2048u
 #define COLUMNS_MAX 200u
 #define RATE_MAX 1000000
 
@@ -36,8 +35,8 @@ read_text(struct reading *r, yyjson_val *object, const char *place,
 	*out = NULL;
 	if (json_is_absent(v))
 		return needed ? REFUSE(r, field, "it is missing") : OK;
-	if (!yyjson_is_str(v) || s.n > TEXT_BYTES_MAX || !text_is_utf8(s) ||
-	    text_has_control(s))
+	if (!yyjson_is_str(v) || s.n > JSON_TEXT_BYTES_MAX ||
+	    !text_is_utf8(s) || text_has_control(s))
 		return REFUSE(r, field, "it is not a text of one line");
 	*out = arena_copy(r->a, s).p;
 	return OK;

@@ -22,6 +22,8 @@
 #include "engine/connector/item_date.h"
 
 #define JSON_SEED "{seed}"
+/* A text of a description, bytes. */
+#define JSON_TEXT_BYTES_MAX 2048u
 
 /* How a list goes on. */
 enum json_next {
