@@ -101,8 +101,9 @@ struct external_params_faults {
  *
  * `params` is an object; NULL and null are {}.  It may have been read with or
  * without raw numbers.  null, "" and [] as a value are the same as absent.
- * `wrong` is called for every fault, in the file's order; restrictions between
- * two parameters are checked when both are given and well-formed.  A message
+ * `wrong` is called for every fault: of each parameter, in the file's order,
+ * then of restrictions between two, which are checked when both are given and
+ * well-formed.  A message
  * never has a value of a parameter of type password.
  * Errors: INPUT, after all faults were told; `w` has the first.  `out` is
  * unchanged then.
@@ -149,9 +150,9 @@ bool external_document_check(const struct external_connector *,
 /* ---- For backends ------------------------------------------------------ */
 
 /*
- * Append the answer to `GET /form`: {"form":{...},"credential":"none",
- * "schema":{...},"docIdField":"id","version":"1"}, where the form is the
- * parameters as JSON Schema 2020-12 (external.md §2).
+ * Append the answer to `GET /form`:
+ * {"parameters":{...},"credential":"none","schema":{...},"docIdField":"id",
+ * "version":"1"}, with the parameters as JSON Schema 2020-12 (external.md §2).
  */
 void external_form_write(const struct external_connector *, struct buf *out);
 
