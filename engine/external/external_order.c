@@ -1,0 +1,319 @@
+/*
+ * Orders for the driver: `api` with the parameters in its address.
+ *
+ *     https://a.example/{topic}.json?since={since}&per_page=50
+ *     └─────── base ──┘ └── path ──┘ └──────── query ────────┘
+ *
+ * A placeholder stands in the path or the query.  The credential is sent to
+ * the base, which no parameter can change, and to api.auth.token_url, in which
+ * there is none.
+ */
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "engine/connector/json/json_api.h"
+#include "engine/connector/json/json_description.h"
+#include "engine/connector/order.h"
+#include "engine/external/external_own.h"
+
+#define URL "api.url"
+
+_Static_assert(EXTERNAL_VALUE_BYTES_MAX <= CONNECTOR_SEED_BYTES_MAX,
+    "a parameter's value may be a seed");
+
+/* ---- Placeholders ------------------------------------------------------ */
+
+/*
+ * Take the text before the next "{NAME}", and NAME, off a text.  Without one,
+ * `literal` is all of it and `name` STR_NONE.  False: the text was used up.
+ */
+static bool
+take_placeholder(struct str *rest, struct str *literal, struct str *name)
+{
+	size_t open = str_find_char(*rest, '{');
+	struct str after = str_from(*rest, open + 1);
+	size_t close = str_find_char(after, '}');
+
+	if (rest->n == 0)
+		return false;
+	*name = STR_NONE;
+	*literal = *rest;
+	*rest = str_from(*rest, rest->n);
+	if (close == after.n)
+		return true;
+	*name = str_cut(after, 0, close);
+	*literal = str_cut(*literal, 0, open);
+	*rest = str_from(after, close + 1);
+	return true;
+}
+
+/* The address before its "?", and the rest with it. */
+static struct str
+split_query(struct str url, struct str *query)
+{
+	size_t path = str_find_char(url, '?');
+
+	*query = str_from(url, path);
+	return str_cut(url, 0, path);
+}
+
+/* ---- Checks of a file -------------------------------------------------- */
+
+/* One placeholder of the address. */
+static enum err
+check_placeholder(struct external_reading *r, struct str name, bool in_path,
+    bool *has_seed)
+{
+	struct external_connector *c = r->connector;
+	size_t i = external_param_find(c, name);
+
+	if (i == EXTERNAL_NO_PARAM)
+		return external_read_refuse(r, URL, "there is no parameter for"
+		    " {%.*s}", STR_FMT(str_cut(name, 0,
+		    EXTERNAL_NAME_BYTES_MAX)));
+	struct external_param *p = &c->params[i];
+	if (!external_ui_rows[p->ui].place)
+		return external_read_refuse(r, URL, "{%.*s} is of type %s, "
+		    "which cannot be a part of an address", STR_FMT(name),
+		    external_ui_rows[p->ui].name);
+	if (in_path && !p->required && p->otherwise == NULL)
+		return external_read_refuse(r, URL, "{%.*s} is in the path, so "
+		    "it must be required or have a default", STR_FMT(name));
+	p->in_path |= in_path;
+	*has_seed |= p->is_seed;
+	return OK;
+}
+
+static enum err
+check_part(struct external_reading *r, struct str part, bool in_path,
+    bool *has_seed)
+{
+	struct str literal, name;
+	enum err e = OK;
+
+	while (e == OK && take_placeholder(&part, &literal, &name)) {
+		if (str_find_char(literal, '{') < literal.n ||
+		    str_find_char(literal, '}') < literal.n)
+			return external_read_refuse(r, URL, "it has a brace "
+			    "without the other");
+		if (name.p != NULL)
+			e = check_placeholder(r, name, in_path, has_seed);
+	}
+	return e;
+}
+
+/* A placeholder that nothing fills would be sent as it is. */
+static enum err
+check_text(struct external_reading *r, struct str text, const char *place)
+{
+	struct str literal, name;
+
+	while (take_placeholder(&text, &literal, &name))
+		if (name.p != NULL && external_param_find(r->connector,
+		    name) != EXTERNAL_NO_PARAM)
+			return external_read_refuse(r, place, "a parameter can"
+			    " be a part of " URL " alone");
+	return OK;
+}
+
+/* The texts of `api` besides its address; it is two levels deep, as
+ * json_description_read() has seen. */
+static enum err
+check_texts(struct external_reading *r, yyjson_val *v, const char *place)
+{
+	size_t i, n;
+	yyjson_val *key, *one;
+	enum err e = check_text(r, json_text(v), place);
+
+	yyjson_obj_foreach(v, i, n, key, one) {
+		const char *at = external_read_join(r, place,
+		    yyjson_get_str(key));
+		if (e == OK && strcmp(at, URL) != 0)
+			e = check_texts(r, one, at);
+	}
+	yyjson_arr_foreach(v, i, n, one)
+		if (e == OK)
+			e = check_texts(r, one, place);
+	return e;
+}
+
+/* Whether the credential that people give is one that the API takes. */
+static enum err
+check_credential(struct external_reading *r, const struct json_description *d)
+{
+	bool none = strcmp(r->connector->credential, "none") == 0;
+
+	if (none && d->auth != CONNECTOR_ANONYMOUS)
+		return external_read_refuse(r, "credential", "it is none, and "
+		    "api.auth takes one");
+	if (!none && d->auth == CONNECTOR_ANONYMOUS)
+		return external_read_refuse(r, "credential", "api.auth takes "
+		    "none");
+	return OK;
+}
+
+enum err
+external_order_check(struct external_reading *r)
+{
+	struct external_connector *c = r->connector;
+	struct json_description d;
+	struct why cause = WHY_INIT;
+	bool has_seed = false;
+	struct str query;
+
+	if (json_description_read(c->api, &c->arena, &d, &cause) != OK) {
+		/* "options.api.url: ...", as harvests have it. */
+		struct str text = str_of(cause.text), root = STR("options.");
+		return external_read_refuse(r, str_starts(text, root) ?
+		    text.p + root.n : text.p, "%s", "");
+	}
+	struct str path = split_query(d.url, &query);
+	enum err e = check_part(r, path, true, &has_seed);
+	if (e == OK)
+		e = check_part(r, query, false, &has_seed);
+	if (e == OK)
+		e = check_texts(r, c->api, "api");
+	if (e == OK)
+		e = check_credential(r, &d);
+	for (size_t i = 0; i < c->params_n && e == OK; i++)
+		if (c->params[i].is_seed && !has_seed)
+			e = external_read_refuse(r, URL, "there is no {%.*s}, "
+			    "which has the seeds",
+			    STR_FMT(c->params[i].name));
+	return e;
+}
+
+/* ---- Filling ----------------------------------------------------------- */
+
+/* False: a parameter is absent, and `out` is of no use. */
+static bool
+fill_part(const struct external_connector *c,
+    const struct external_value *values, struct str part, struct buf *out)
+{
+	struct str literal, name;
+
+	while (take_placeholder(&part, &literal, &name)) {
+		buf_put_str(out, literal);
+		if (name.p == NULL)
+			continue;
+		size_t i = external_param_find(c, name);
+		CHECK(i != EXTERNAL_NO_PARAM);
+		if (!values[i].given)
+			return false;
+		if (c->params[i].is_seed)
+			buf_put_text(out, JSON_SEED);
+		else
+			external_value_put_encoded(&c->params[i], &values[i],
+			    out);
+	}
+	return true;
+}
+
+static void
+fill_url(const struct external_connector *c,
+    const struct external_value *values, struct buf *url)
+{
+	FREED(buf_free) struct buf filled = BUF_INIT;
+	struct str query, pair;
+	struct str path = split_query(json_text(yyjson_obj_get(c->api,
+	    "url")), &query);
+	char before = '?';
+
+	CHECK(fill_part(c, values, path, url));
+	query = str_from(query, 1);
+	while (query.n > 0 && str_split(&query, '&', &pair)) {
+		buf_clear(&filled);
+		if (!fill_part(c, values, pair, &filled))
+			continue;
+		buf_put_char(url, before);
+		buf_put_str(url, buf_str(&filled));
+		before = '&';
+	}
+}
+
+/* ---- The order --------------------------------------------------------- */
+
+static void
+put_seeds(const struct external_connector *c,
+    const struct external_value *values, struct buf *out)
+{
+	FREED(buf_free) struct buf one = BUF_INIT;
+
+	json_array(out, "seeds");
+	for (size_t i = 0; i < c->params_n; i++) {
+		const struct external_value *v = &values[i];
+		size_t n = v->list_n > 0 ? v->list_n : v->given;
+		for (size_t k = 0; c->params[i].is_seed && k < n; k++) {
+			json_object(out, NULL);
+			if (v->list_n > 0) {
+				json_str(out, "token", v->list[k]);
+			} else {
+				buf_clear(&one);
+				external_value_put_json(&c->params[i], v,
+				    &one);
+				json_raw(out, "token", buf_str(&one));
+			}
+			buf_put_char(out, '}');
+		}
+	}
+	buf_put_char(out, ']');
+}
+
+/* `api` with that address in place of its own. */
+static void
+put_api(const struct external_connector *c, struct str url, struct buf *out)
+{
+	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+	size_t n = 0;
+
+	CHECK(doc != NULL);
+	yyjson_mut_val *api = yyjson_val_mut_copy(doc, c->api);
+	bool put = yyjson_mut_obj_replace(api, yyjson_mut_str(doc, "url"),
+	    yyjson_mut_strn(doc, url.p, url.n));
+	CHECK(put);
+	char *text = yyjson_mut_val_write(api, 0, &n);
+	CHECK(text != NULL);
+	json_raw(out, "api", (struct str){ text, n });
+	free(text);
+	yyjson_mut_doc_free(doc);
+}
+
+static void
+ignore_fault(void *arg, struct str name, struct str message)
+{
+	(void)arg;
+	(void)name;
+	(void)message;
+}
+
+enum err
+external_order_make(const struct external_connector *c, struct str params,
+    struct buf *out, struct why *w)
+{
+	static const struct external_params_faults ignored = { NULL,
+		ignore_fault, NULL };
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(buf_free) struct buf url = BUF_INIT;
+	struct external_value *values;
+
+	yyjson_doc *doc = yyjson_read(params.p, params.n,
+	    YYJSON_READ_BIGNUM_AS_RAW);
+	if (doc == NULL)
+		return why(w, ERR_INPUT, "params: it is not JSON");
+	enum err e = external_params_read(c, yyjson_doc_get_root(doc),
+	    &ignored, &a, &values, w);
+	if (e == OK)
+		fill_url(c, values, &url);
+	if (e == OK && url.n > JSON_TEXT_BYTES_MAX)
+		e = why(w, ERR_INPUT, "params: the address that they make is "
+		    "longer than %u bytes", JSON_TEXT_BYTES_MAX);
+	if (e == OK) {
+		buf_put_char(out, '{');
+		json_str(out, "type", str_of(json_api.type));
+		put_seeds(c, values, out);
+		json_object(out, "options");
+		put_api(c, buf_str(&url), out);
+		buf_put_text(out, "}}");
+	}
+	yyjson_doc_free(doc);
+	return e;
+}
