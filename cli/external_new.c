@@ -47,8 +47,9 @@ external_new_run(struct cli *c, struct why *w)
 	int fd = -1;
 
 	if (!external_name_is_valid(name))
-		return why(w, ERR_INPUT, "NAME must be 1 to %u lower-case "
-		    "letters, digits, \"_\" and \"-\"", EXTERNAL_NAME_BYTES_MAX);
+		return why(w, ERR_INPUT, "NAME must have 1 to %u lower-case "
+		    "letters, digits, \"_\" and \"-\"",
+		    EXTERNAL_NAME_BYTES_MAX);
 	struct str path = arena_printf(&c->arena, "%.*s.json", STR_FMT(name));
 	struct why cause = WHY_INIT;
 	enum err e = file_open(path.p, FILE_NEW, &fd, &cause);
