@@ -298,14 +298,15 @@ external_order_make(const struct external_connector *c, struct str params,
 	yyjson_doc *doc = yyjson_read(params.p, params.n,
 	    YYJSON_READ_BIGNUM_AS_RAW);
 	if (doc == NULL)
-		return why(w, ERR_INPUT, "params: it is not JSON");
+		return why_field(w, ERR_INPUT, "params", "it is not "
+		    "JSON");
 	enum err e = external_params_read(c, yyjson_doc_get_root(doc),
 	    &ignored, &a, &values, w);
 	if (e == OK)
 		fill_url(c, values, &url);
 	if (e == OK && url.n > JSON_TEXT_BYTES_MAX)
-		e = why(w, ERR_INPUT, "params: the address that they make is "
-		    "longer than %u bytes", JSON_TEXT_BYTES_MAX);
+		e = why_field(w, ERR_INPUT, "params", "the address that they "
+		    "make is longer than %u bytes", JSON_TEXT_BYTES_MAX);
 	if (e == OK) {
 		buf_put_char(out, '{');
 		json_str(out, "type", str_of(json_api.type));

@@ -7,16 +7,6 @@
 #include "base/arena.h"
 #include "engine/external/external_testing.h"
 
-struct buf
-testing_quoted(const char *text)
-{
-	struct buf b = BUF_INIT;
-
-	for (; *text != '\0'; text++)
-		buf_put_char(&b, *text == '\'' ? '"' : *text);
-	return b;
-}
-
 struct external_connector *
 testing_load(const char *text)
 {

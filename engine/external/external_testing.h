@@ -35,6 +35,14 @@ void testing_url(const char *declaration, const char *params,
     const char *expected);
 
 /* The text with " in place of '.  The caller frees it with buf_free(). */
-struct buf testing_quoted(const char *text);
+static inline struct buf
+testing_quoted(const char *text)
+{
+	struct buf b = BUF_INIT;
+
+	for (; *text != '\0'; text++)
+		buf_put_char(&b, *text == '\'' ? '"' : *text);
+	return b;
+}
 
 #endif
