@@ -1,0 +1,2 @@
+#!/bin/bash
+exec bash "${0%/*}/python.bash" jsonschema "${0%.sh}.py" "$@"
