@@ -152,10 +152,8 @@ read_schema(struct external_reading *r, yyjson_val *schema)
 	if (schema == NULL)
 		return external_read_refuse(r, "schema", "it is missing");
 	enum err e = schema_compile(schema, &c->documents, &cause);
-	if (e != OK) {
-		(void)external_read_refuse(r, "schema", "%s", cause.text);
-		return e;
-	}
+	if (e != OK)
+		return external_read_fail(r, e, "schema", cause.text);
 	char *text = yyjson_val_write(schema, 0, &n);
 	CHECK(text != NULL);
 	buf_put(&c->schema_text, text, n);

@@ -52,11 +52,13 @@ bool external_name_is_valid(struct str);
 /* ---- The connector ----------------------------------------------------- */
 
 /*
- * Load the text of a file.  `file_name` is for messages; NULL: they have none.
- * external_connector_free() frees *out, which is NULL after an error.
+ * Load the text of a file, which is copied.  `file_name` is for messages; NULL:
+ * they have none.  external_connector_free() frees *out, which is NULL after an
+ * error.  Members that are not known are refused.
+ *
  * Errors: INPUT, with the place of what is wrong, such as
- * "books.json: parameters.properties.since.x-ui: ...".  Members that are not
- * known are refused.  FULL: the schema exceeds a limit.
+ * "books.json: parameters.properties.since.x-ui: ..."; FULL: the schema exceeds
+ * a limit.
  */
 MUST_USE enum err external_connector_load(struct str file_text,
     const char *file_name, struct external_connector **out, struct why *w);
@@ -89,7 +91,7 @@ struct external_params_faults {
 	 * "since: it is not a date". */
 	void (*wrong)(void *arg, struct str name, struct str message);
 	/* A parameter that the connector does not name: a note for the log, no
-	 * fault.  Its value is not handed on.  NULL: nobody wants to know. */
+	 * fault.  Its value is not handed on.  NULL: not reported. */
 	void (*unknown)(void *arg, struct str name);
 };
 
@@ -100,13 +102,13 @@ struct external_params_faults {
  * several as a list of names.  Equal parameters give equal texts.
  *
  * `params` is an object; NULL and null are {}.  It may have been read with or
- * without raw numbers.  null, "" and [] as a value are the same as absent.
+ * without raw numbers.  null and "" as a value are the same as absent.
+ *
  * `wrong` is called for every fault: of each parameter, in the file's order,
- * then of restrictions between two, which are checked when both are given and
- * well-formed.  A message
- * never has a value of a parameter of type password.
- * Errors: INPUT, after all faults were told; `w` has the first.  `out` is
- * unchanged then.
+ * then of restrictions between two, which are checked when both are given, or
+ * have a default, and are well-formed.  No message contains a value.
+ * Errors: INPUT, after every fault was reported; `w` has the first, and `out`
+ * is unchanged.
  */
 MUST_USE enum err external_params_check(const struct external_connector *,
     yyjson_val *params, const struct external_params_faults *,
@@ -125,7 +127,8 @@ MUST_USE enum err external_params_check(const struct external_connector *,
  * opening of the connector accept it if the credential is complete.
  *
  * A pair of the query ("since={since}") is left out when a parameter in it is
- * absent.  The values of the parameter with "x-seed" become the seeds.
+ * absent, or nothing is chosen.  The values of the parameter with "x-seed"
+ * become the seeds.
  * Errors: INPUT: the address would be too long.
  */
 MUST_USE enum err external_order_make(const struct external_connector *,

@@ -133,6 +133,8 @@ a_wrong_schema_is_told_with_its_place(void **state)
 	testing_refused("{'name':'n'," HEAD ",'schema':{'properties':{'a':"
 	    "{'type':'strnig'}}},'docIdField':'id'," API "}",
 	    "schema: /properties/a/type");
+	testing_refused("{'name':'n'," HEAD "," TAIL ",'api':{'url':"
+	    "'https://a.example/'}}", "api.label: it is missing");
 	testing_refused("{'name':'n'," HEAD ",'schema':{'$schema':"
 	    "'https://json-schema.org/draft/2020-12/schema'},'docIdField':"
 	    "'id'," API "}", "schema: /$schema");
@@ -197,6 +199,23 @@ a_file_has_limits(void **state)
 	fits = repeated(before, "d", EXTERNAL_TEXT_BYTES_MAX, "'}");
 	exceeds = repeated(before, "d", EXTERNAL_TEXT_BYTES_MAX + 1, "'}");
 	expect_edge(&fits, &exceeds, "description: it is longer than 4096");
+}
+
+static void
+a_schema_that_is_too_large_is_full(void **state)
+{
+	FREED(buf_free) struct buf text = repeated("{\"name\":\"n\","
+	    "\"version\":1,\"title\":\"T\",\"docIdField\":\"id\","
+	    "\"schema\":{\"anyOf\":[{}", ",{}", 20000, "]}}");
+	struct external_connector *c;
+	struct why w = WHY_INIT;
+
+	(void)state;
+	assert_int_equal(external_connector_load(buf_str(&text), NULL, &c,
+	    &w), ERR_FULL);
+	assert_int_equal(w.err, ERR_FULL);
+	assert_true(str_starts(str_of(w.text), STR("schema: ")));
+	assert_null(c);
 }
 
 /* The root is a level, and so is the schema. */
@@ -313,6 +332,7 @@ main(void)
 		cmocka_unit_test(a_wrong_schema_is_told_with_its_place),
 		cmocka_unit_test(a_name_has_at_most_64_bytes),
 		cmocka_unit_test(a_file_has_limits),
+		cmocka_unit_test(a_schema_that_is_too_large_is_full),
 		cmocka_unit_test(a_file_is_nested_at_most_32_levels_deep),
 		cmocka_unit_test(a_document_has_an_id),
 		cmocka_unit_test(faults_of_a_document_are_told_up_to_a_number),

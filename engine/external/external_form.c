@@ -95,7 +95,7 @@ put_default(const struct external_param *p, struct buf *out)
 	struct external_value value;
 
 	if (p->otherwise == NULL || external_value_read(p, p->otherwise, &a,
-	    &value) != NULL || !value.given)
+	    &value) != NULL)
 		return;
 	json_name(out, "default");
 	external_value_put_json(p, &value, out);

@@ -163,8 +163,8 @@ external_order_check(struct external_reading *r)
 	if (json_description_read(c->api, &c->arena, &d, &cause) != OK) {
 		/* "options.api.url: ...", as harvests have it. */
 		struct str text = str_of(cause.text), root = STR("options.");
-		return external_read_refuse(r, str_starts(text, root) ?
-		    text.p + root.n : text.p, "%s", "");
+		return external_read_fail(r, ERR_INPUT, "", text.p +
+		    (str_starts(text, root) ? root.n : 0));
 	}
 	struct str path = split_query(d.url, &query);
 	enum err e = check_part(r, path, true, &has_seed);
@@ -197,7 +197,7 @@ fill_part(const struct external_connector *c,
 			continue;
 		size_t i = external_param_find(c, name);
 		CHECK(i != EXTERNAL_NO_PARAM);
-		if (!values[i].given)
+		if (external_value_is_empty(&c->params[i], &values[i]))
 			return false;
 		if (c->params[i].is_seed)
 			buf_put_text(out, JSON_SEED);

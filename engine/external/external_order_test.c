@@ -90,6 +90,7 @@ an_absent_parameter_takes_its_pair_along(void **state)
 	testing_url(text, "{'p':'1'}", A "/x?p=1&n=1&r=d");
 	testing_url(text, "{'q':'2','r':'3'}", A "/x?n=1&r=3");
 	testing_url(DECLARED_P(""), "{}", A "/x");
+	testing_url(DECLARED_P("'x-ui':'multi_search'"), "{'p':[]}", A "/x");
 }
 
 static void

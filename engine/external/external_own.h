@@ -100,7 +100,10 @@ struct external_reading {
 	struct why *w;
 };
 
-/* Note "FILE: PLACE: ..." and return INPUT. */
+/* Note "FILE: PLACE: TEXT" and return the error; PLACE may be empty. */
+enum err external_read_fail(struct external_reading *, enum err,
+    const char *place, const char *text);
+/* The same with INPUT. */
 enum err external_read_refuse(struct external_reading *, const char *place,
     const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* "PLACE.NAME".  Memory: the connector's. */
@@ -137,14 +140,16 @@ struct external_value {
 	yyjson_val *any;             /* of LOCATION */
 };
 
-/* Not there, null, "" or an empty list. */
-bool external_value_is_absent(yyjson_val *);
 /*
- * Bring a value that is not absent into its normal form.  Returns NULL, or what
- * is wrong with it, as half a sentence.  Memory: `a`, and the value's document.
+ * Bring a value that is not absent (json_is_absent()) into its normal form.
+ * Returns NULL, or what is wrong with it, as half a sentence.  Memory: `a`, and
+ * the value's document.
  */
 const char *external_value_read(const struct external_param *, yyjson_val *,
     struct arena *a, struct external_value *out);
+/* Nothing was given, or a choice of several with nothing chosen. */
+bool external_value_is_empty(const struct external_param *,
+    const struct external_value *);
 /* A date as people may write it, and the moment in microseconds since 1970; the
  * normal form is in `a`.  False: it is none. */
 bool external_value_read_date(yyjson_val *, struct arena *a, struct str *out,

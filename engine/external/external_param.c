@@ -362,7 +362,7 @@ finish_property(struct external_reading *r, yyjson_val *property,
 	enum err e = read_restrictions(r, property, place, p);
 
 	yyjson_val *otherwise = yyjson_obj_get(property, "default");
-	if (e != OK || external_value_is_absent(otherwise))
+	if (e != OK || json_is_absent(otherwise))
 		return e;
 	p->otherwise = otherwise;
 	const char *wrong = external_value_read(p, p->otherwise,

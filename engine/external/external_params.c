@@ -31,13 +31,15 @@ check_one(struct checking *x, size_t i, yyjson_val *v)
 	const struct external_param *p = &x->connector->params[i];
 	struct external_value *out = &x->values[i];
 	const char *wrong = NULL;
+	/* A default may be replaced by nothing only where that can be. */
+	bool needed = p->required || p->in_path || p->is_seed;
 
 	*out = (struct external_value){ .given = false };
-	if (!external_value_is_absent(v))
+	if (json_is_absent(v))
+		v = p->otherwise;
+	if (v != NULL)
 		wrong = external_value_read(p, v, x->a, out);
-	if (wrong == NULL && !out->given && p->otherwise != NULL)
-		wrong = external_value_read(p, p->otherwise, x->a, out);
-	if (wrong == NULL && !out->given && p->required)
+	if (wrong == NULL && needed && external_value_is_empty(p, out))
 		wrong = "it is missing";
 	x->wrong[i] = wrong != NULL;
 	if (wrong != NULL)

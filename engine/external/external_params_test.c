@@ -165,7 +165,7 @@ absent_values(void **state)
 	testing_params(needed, "{'p':null}", "p: it is missing");
 	testing_params(needed, "{'p':''}", "p: it is missing");
 	testing_params(needed, "[]", "params: it is not an object");
-	testing_params(free_text, "{'p':[]}", "{}");
+	testing_params(free_text, "{'p':[]}", "{'p':[]}");
 	testing_params(free_text, "{}", "{}");
 }
 
@@ -237,11 +237,24 @@ choices_of_several(void **state)
 	static const char chosen[] = DECLARED_P("'x-ui':'multi_bool','enum':"
 	    "['a','b']");
 	static const char searched[] = DECLARED_P("'x-ui':'multi_search'");
+	static const char preset[] = DECLARED_P("'x-ui':'multi_bool','enum':"
+	    "['a','b'],'default':['a']");
+	static const char needed[] = DECLARED("'p':{'x-ui':'multi_bool'}",
+	    "'p'", QUERY, "");
+	static const char in_path[] = DECLARED("'p':{'x-ui':'multi_search',"
+	    "'default':['a']}", "", "https://a.example/{p}", "");
+	static const char seeds[] = DECLARED_P("'x-ui':'multi_search',"
+	    "'x-seed':'token','default':['a']");
 
 	(void)state;
 	testing_params(chosen, "{'p':['b','a']}", "{'p':['b','a']}");
 	testing_params(chosen, "{'p':{'a':true,'b':false}}", "{'p':['a']}");
-	testing_params(chosen, "{'p':{'a':false}}", "{}");
+	testing_params(chosen, "{'p':{'a':false}}", "{'p':[]}");
+	testing_params(preset, "{}", "{'p':['a']}");
+	testing_params(preset, "{'p':{'a':false}}", "{'p':[]}");
+	testing_params(needed, "{'p':{'a':false}}", "p: it is missing");
+	testing_params(in_path, "{'p':[]}", "p: it is missing");
+	testing_params(seeds, "{'p':[]}", "p: it is missing");
 	testing_params(chosen, "{'p':{'c':false}}",
 	    "p: it is none of the options");
 	testing_params(chosen, "{'p':{'a':1}}",

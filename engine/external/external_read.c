@@ -6,6 +6,15 @@
 #include "engine/external/external_own.h"
 
 enum err
+external_read_fail(struct external_reading *r, enum err e, const char *place,
+    const char *text)
+{
+	return why(r->w, e, "%s%s%s%s%s", r->file == NULL ? "" : r->file,
+	    r->file == NULL ? "" : ": ", place, *place == '\0' ? "" : ": ",
+	    text);
+}
+
+enum err
 external_read_refuse(struct external_reading *r, const char *place,
     const char *fmt, ...)
 {
@@ -15,9 +24,7 @@ external_read_refuse(struct external_reading *r, const char *place,
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return why(r->w, ERR_INPUT, "%s%s%s%s%s", r->file == NULL ? "" :
-	    r->file, r->file == NULL ? "" : ": ", place,
-	    *place == '\0' ? "" : ": ", text);
+	return external_read_fail(r, ERR_INPUT, place, text);
 }
 
 const char *

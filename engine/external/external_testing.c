@@ -30,6 +30,7 @@ testing_refused(const char *text, const char *message)
 	assert_int_equal(external_connector_load(buf_str(&b), "f.json", &c,
 	    &w), ERR_INPUT);
 	assert_null(c);
+	assert_false(str_ends(str_of(w.text), STR(": ")));
 	buf_printf(&expected, "f.json: %s", message);
 	if (!str_starts(str_of(w.text), buf_str(&expected)))
 		fail_msg("\"%s\" does not begin with \"%s\"", w.text,

@@ -12,10 +12,13 @@
 #define DATE_MS_MOST INT64_C(253402300799999)
 
 bool
-external_value_is_absent(yyjson_val *v)
+external_value_is_empty(const struct external_param *p,
+    const struct external_value *v)
 {
-	return json_is_absent(v) || (yyjson_is_arr(v) &&
-	    yyjson_arr_size(v) == 0);
+	bool several = p->ui == EXTERNAL_MULTI_BOOL ||
+	    p->ui == EXTERNAL_MULTI_SEARCH;
+
+	return !v->given || (several && v->list_n == 0);
 }
 
 /* ---- Numbers and dates ------------------------------------------------- */
@@ -190,11 +193,8 @@ read_several(const struct external_param *p, yyjson_val *v, struct arena *a,
 		return arena_printf(a, "it has more than %u texts",
 		    EXTERNAL_VALUES_MAX).p;
 	out->list = ARENA_ARRAY(a, struct str, n);
-	const char *wrong = p->ui == EXTERNAL_MULTI_BOOL && yyjson_is_obj(v) ?
+	return p->ui == EXTERNAL_MULTI_BOOL && yyjson_is_obj(v) ?
 	    read_chosen(p, v, a, out) : read_list(p, v, a, out);
-	/* Nothing is chosen: the same as absent. */
-	out->given = out->list_n > 0;
-	return wrong;
 }
 
 /* ---- Other types ------------------------------------------------------- */
