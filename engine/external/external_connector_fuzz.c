@@ -1,5 +1,5 @@
-/* Any declaration.  What loads has a form and an object that are JSON, and its
- * defaults make an order that the driver takes, to the host of the file. */
+/* Any declaration.  If it loads, its form and object are JSON, and its defaults
+ * make an order that the driver takes, to the host of the file. */
 #include "engine/external/external_fuzzing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -1,4 +1,4 @@
-/* What backends show people: the form, and the external object. */
+/* Texts for backends and their pages: the form, and the external object. */
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "engine/external/external_own.h"

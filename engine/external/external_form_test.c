@@ -1,4 +1,4 @@
-/* What backends show people of a declaration. */
+/* The form and the external object of a declaration. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,7 +108,7 @@ an_external_object_has_a_row_for_each_parameter(void **state)
 }
 
 static void
-an_external_object_tells_the_credential(void **state)
+an_external_object_names_the_credential(void **state)
 {
 	struct external_connector *none = testing_load(DECLARED("", "",
 	    "https://a.example/x", ""));
@@ -143,7 +143,7 @@ main(void)
 		cmocka_unit_test(a_form_is_a_json_schema),
 		cmocka_unit_test(
 		    an_external_object_has_a_row_for_each_parameter),
-		cmocka_unit_test(an_external_object_tells_the_credential),
+		cmocka_unit_test(an_external_object_names_the_credential),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

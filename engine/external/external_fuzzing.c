@@ -15,9 +15,9 @@ check_params(const struct external_connector *c, yyjson_val *params,
     struct buf *out)
 {
 	size_t faults = 0;
-	struct external_params_faults told = { &faults, count_fault, NULL };
+	struct external_params_faults reported = { &faults, count_fault, NULL };
 	struct why w = WHY_INIT;
-	enum err e = external_params_check(c, params, &told, out, &w);
+	enum err e = external_params_check(c, params, &reported, out, &w);
 
 	CHECK((e == OK) == (faults == 0));
 	CHECK(e == OK || (e == ERR_INPUT && out->n == 0));

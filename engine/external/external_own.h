@@ -65,7 +65,7 @@ struct external_param {
 	bool is_seed;
 	bool in_path;                /* a part of the address's path */
 	yyjson_val *otherwise;       /* the default, or NULL */
-	/* Of an integer; of a date, microseconds since 1970. */
+	/* Bounds of an integer, or of a date in microseconds since 1970. */
 	bool has_least, has_most;
 	int64_t least, most;
 	struct str pattern;          /* or STR_NONE */

@@ -353,7 +353,7 @@ read_property(struct external_reading *r, struct str name,
 	return read_pattern(r, property, place, p);
 }
 
-/* What takes the whole parameter, or all of them, to be judged. */
+/* The members that depend on the rest of the parameter, or on other ones. */
 static enum err
 finish_property(struct external_reading *r, yyjson_val *property,
     const char *place, struct external_param *p)

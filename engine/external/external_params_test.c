@@ -13,7 +13,7 @@
 /* ---- Declarations ------------------------------------------------------ */
 
 static void
-wrong_declarations_are_told_with_their_place(void **state)
+wrong_declarations_are_refused_with_their_place(void **state)
 {
 	static const struct { const char *text, *message; } rows[] = {
 		{ DECLARED_P("'x-ui':'text'"), "parameters.properties.p.x-ui: "
@@ -128,6 +128,45 @@ declarations_have_limits(void **state)
 	declare_many(&b, before, "v", EXTERNAL_OPTIONS_MAX + 1, after);
 	testing_refused(buf_text(&b), "parameters.properties.p.enum: it is "
 	    "not a list of 1 to 1000");
+}
+
+/* With a parameter whose name has `n` bytes, and with one that has `rules`
+ * restrictions. */
+static void
+declare_long(struct buf *b, size_t n, size_t rules)
+{
+	static const char parts[] = DECLARED("@", "", "https://a.example/x",
+	    "");
+	size_t at = str_find_char(str_of(parts), '@');
+
+	buf_clear(b);
+	buf_put(b, parts, at);
+	buf_put_char(b, '\'');
+	for (size_t i = 0; i < n; i++)
+		buf_put_char(b, 'p');
+	buf_put_text(b, "':{'x-restrictions':[");
+	for (size_t i = 0; i < rules; i++)
+		buf_printf(b, "%s{'rule':'eq','target':'q'}", i == 0 ? "" :
+		    ",");
+	buf_put_text(b, "]},'q':{}");
+	buf_put_text(b, parts + at + 1);
+}
+
+static void
+names_and_restrictions_have_limits(void **state)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	(void)state;
+	declare_long(&b, EXTERNAL_NAME_BYTES_MAX, EXTERNAL_RESTRICTIONS_MAX);
+	struct external_connector *c = testing_load(buf_text(&b));
+	external_connector_free(&c);
+	declare_long(&b, EXTERNAL_NAME_BYTES_MAX + 1, 0);
+	testing_refused(buf_text(&b), "parameters.properties: a parameter's "
+	    "name has 1 to 64 ");
+	declare_long(&b, 1, EXTERNAL_RESTRICTIONS_MAX + 1);
+	testing_refused(buf_text(&b), "parameters.properties.p.x-restrictions:"
+	    " it is not a list of at most 20 restrictions");
 }
 
 /* ---- Values ------------------------------------------------------------ */
@@ -327,7 +366,7 @@ values_have_limits(void **state)
 /* ---- All of them ------------------------------------------------------- */
 
 static void
-every_fault_is_told(void **state)
+every_fault_is_reported(void **state)
 {
 	static const char text[] = DECLARED("'a':{'type':'integer'},'b':{},"
 	    "'c':{'x-ui':'password','pattern':'^z$'}", "'b'",
@@ -416,8 +455,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wrong_declarations_are_told_with_their_place),
+		cmocka_unit_test(wrong_declarations_are_refused_with_their_place),
 		cmocka_unit_test(declarations_have_limits),
+		cmocka_unit_test(names_and_restrictions_have_limits),
 		cmocka_unit_test(texts),
 		cmocka_unit_test(absent_values),
 		cmocka_unit_test(booleans_and_integers_may_be_texts),
@@ -425,7 +465,7 @@ main(void)
 		cmocka_unit_test(choices_of_several),
 		cmocka_unit_test(a_location_is_passed_through),
 		cmocka_unit_test(values_have_limits),
-		cmocka_unit_test(every_fault_is_told),
+		cmocka_unit_test(every_fault_is_reported),
 		cmocka_unit_test(unknown_parameters_are_no_fault),
 		cmocka_unit_test(restrictions),
 		cmocka_unit_test(a_restriction_without_a_message_has_one),
