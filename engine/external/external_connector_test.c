@@ -127,7 +127,7 @@ wrong_members_are_named(void **state)
 }
 
 static void
-a_wrong_schema_is_refused_with_its_place(void **state)
+a_wrong_schema_is_refused_by_place(void **state)
 {
 	(void)state;
 	testing_refused("{'name':'n'," HEAD ",'schema':{'properties':{'a':"
@@ -303,7 +303,7 @@ a_document_has_an_id(void **state)
 }
 
 static void
-faults_of_a_document_are_reported_up_to_a_number(void **state)
+faults_of_a_document_have_a_limit(void **state)
 {
 	FREED(buf_free) struct buf text = testing_quoted("{'n':'x'}");
 	FREED(buf_free) struct buf one = BUF_INIT, two = BUF_INIT;
@@ -329,13 +329,13 @@ main(void)
 		cmocka_unit_test(a_declaration_has_what_its_file_says),
 		cmocka_unit_test(what_may_be_left_out_has_a_default),
 		cmocka_unit_test(wrong_members_are_named),
-		cmocka_unit_test(a_wrong_schema_is_refused_with_its_place),
+		cmocka_unit_test(a_wrong_schema_is_refused_by_place),
 		cmocka_unit_test(a_name_has_at_most_64_bytes),
 		cmocka_unit_test(a_file_has_limits),
 		cmocka_unit_test(a_schema_that_is_too_large_is_full),
 		cmocka_unit_test(a_file_is_nested_at_most_32_levels_deep),
 		cmocka_unit_test(a_document_has_an_id),
-		cmocka_unit_test(faults_of_a_document_are_reported_up_to_a_number),
+		cmocka_unit_test(faults_of_a_document_have_a_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 /* ---- Declarations ------------------------------------------------------ */
 
 static void
-wrong_declarations_are_refused_with_their_place(void **state)
+wrong_declarations_are_refused_by_place(void **state)
 {
 	static const struct { const char *text, *message; } rows[] = {
 		{ DECLARED_P("'x-ui':'text'"), "parameters.properties.p.x-ui: "
@@ -455,7 +455,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wrong_declarations_are_refused_with_their_place),
+		cmocka_unit_test(wrong_declarations_are_refused_by_place),
 		cmocka_unit_test(declarations_have_limits),
 		cmocka_unit_test(names_and_restrictions_have_limits),
 		cmocka_unit_test(texts),
