@@ -142,9 +142,21 @@ order_text_read_kept(struct str message, struct str credentials,
 	    "damaged: %s", inner.text);
 }
 
+static void
+overwrite(struct str secret)
+{
+	if (secret.n > 0)
+		explicit_bzero((void *)(uintptr_t)secret.p, secret.n);
+}
+
 void
 order_text_free(struct order_text *o)
 {
+	for (size_t i = 0; i < o->secrets_n; i++)
+		overwrite(o->secrets[i].value);
+	overwrite(o->credentials);
+	o->secrets_n = 0;
+	o->credentials = STR_NONE;
 	yyjson_doc_free(o->doc);
 	o->doc = NULL;
 }

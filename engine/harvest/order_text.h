@@ -38,6 +38,7 @@ MUST_USE enum err order_text_read(struct str json, struct arena *a,
 MUST_USE enum err order_text_read_kept(struct str message,
     struct str credentials, struct arena *a, struct order_text *,
     struct why *w);
+/* Secrets are overwritten. */
 void order_text_free(struct order_text *);
 
 /* The credentials of the harvest `id`, sealed; nothing when there are none. */

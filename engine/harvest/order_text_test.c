@@ -124,6 +124,25 @@ hostile_messages_are_refused(void **state)
 	buf_free(&deep);
 }
 
+/* Once it is freed. */
+static void
+credentials_are_overwritten(void **state)
+{
+	struct order_text o;
+	const char *code;
+
+	(void)state;
+	assert_int_equal(order_text_read(STR("{\"type\":\"mastodon_account\","
+	    "\"seeds\":[{\"token\":\"a\"}],\"credentials\":{\"instance\":"
+	    "\"http://m.example\",\"access_token\":\"s3cret\"}}"), &arena, &o,
+	    &code, NULL), OK);
+	struct str kept = o.credentials;
+	assert_true(str_find(kept, STR("s3cret")) < kept.n);
+	order_text_free(&o);
+	for (size_t i = 0; i < kept.n; i++)
+		assert_int_equal(kept.p[i], 0);
+}
+
 static int
 free_arena(void **state)
 {
@@ -139,6 +158,7 @@ main(void)
 		cmocka_unit_test(kept_and_read_again),
 		cmocka_unit_test(without_a_credential_nothing_is_sealed),
 		cmocka_unit_test(hostile_messages_are_refused),
+		cmocka_unit_test(credentials_are_overwritten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, free_arena);
