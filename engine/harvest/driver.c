@@ -60,13 +60,25 @@ driver_wait_ms(struct slot *s, int64_t ms, const char *what)
 	driver_wait_until(s, mono_add_ms(clock_mono(), ms), what);
 }
 
+/* The call's URL without secrets, also those that the platform has put there.
+ * Memory: the slot's, or `url`. */
+static struct str
+public_url(const struct slot *s, struct buf *url)
+{
+	FREED(buf_free) struct buf names = BUF_INIT;
+	struct str shown = s->asks_token ? str_of(s->call.token_url) : s->url;
+
+	return redact_text(s->driver->redactor, shown, url, &names) ?
+	    buf_str(url) : shown;
+}
+
 /* It has failed for good: one of the harvest's tries, from this call on. */
 static void
-redo(struct slot *s, const char *what)
+redo(struct slot *s, enum driver_fault fault, const char *what)
 {
 	struct driver *d = s->driver;
 	FREED(arena_free) struct arena a = ARENA_INIT;
-	FREED(buf_free) struct buf url = BUF_INIT, names = BUF_INIT;
+	FREED(buf_free) struct buf url = BUF_INIT;
 
 	s->failures = s->refusals = 0;
 	d->look.faults++;
@@ -74,18 +86,18 @@ redo(struct slot *s, const char *what)
 		driver_wait_ms(s, DRIVER_REDO_MS, "another try");
 		return;
 	}
-	struct str shown = redact_text(d->redactor, s->url, &url,
-	    &names) ? buf_str(&url) : s->url;
-	driver_fail(d, "unknown_error", arena_printf(&a, "%.*s: %s",
-	    STR_FMT(str_cut(shown, 0, 300)), what));
+	driver_fail(d, fault, "unknown_error", arena_printf(&a, "%.*s: %s",
+	    STR_FMT(str_cut(public_url(s, &url), 0, 300)), what));
 }
 
 static void
 lost(struct slot *s, const char *what)
 {
+	unsigned max = s->driver->options.call_tries_max;
+
 	s->failures++;
-	if (s->failures >= DRIVER_TRIES_MAX)
-		redo(s, what);
+	if (s->failures >= (max > 0 ? max : DRIVER_TRIES_MAX))
+		redo(s, DRIVER_FAULT_TRANSIENT, what);
 	else
 		driver_wait_ms(s, (int64_t)s->failures * s->failures * 1000,
 		    what);
@@ -124,7 +136,8 @@ act_on(struct slot *s, enum driver_verdict v, const struct driver_answer *a)
 		else
 			snprintf(what, sizeof(what), "status %d was not "
 			    "expected", a->status);
-		redo(s, what);
+		redo(s, a->status == 401 || a->status == 403 ?
+		    DRIVER_FAULT_CONFIG : DRIVER_FAULT_SYSTEM, what);
 		return;
 	}
 }
@@ -169,10 +182,12 @@ refuse(struct slot *s)
 {
 	const struct call *c = &s->sent;
 	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(buf_free) struct buf url = BUF_INIT;
+	struct str text = arena_printf(&a, "%.*s may not be asked%s%.*s",
+	    STR_FMT(str_cut(public_url(s, &url), 0, 300)), c->text.n > 0 ?
+	    ": " : "", STR_FMT(c->text));
 
-	driver_fail(s->driver, "unknown_error", arena_printf(&a,
-	    "%.*s may not be asked%s%.*s", STR_FMT(str_cut(s->call.url, 0,
-	    300)), c->text.n > 0 ? ": " : "", STR_FMT(c->text)));
+	driver_fail(s->driver, DRIVER_FAULT_SYSTEM, "unknown_error", text);
 }
 
 static void
@@ -213,12 +228,29 @@ driver_learn(struct slot *s)
 	    CALL_ANSWERED ? &s->sent.head : NULL, clock_wall());
 }
 
+static void
+tell_called(const struct slot *s)
+{
+	const struct driver_options *o = &s->driver->options;
+	const struct call *c = &s->sent;
+	FREED(buf_free) struct buf url = BUF_INIT;
+
+	if (o->called == NULL || c->end == CALL_STOPPED)
+		return;
+	const struct driver_called x = { .method = c->method,
+	    .url = public_url(s, &url), .status = c->end == CALL_ANSWERED ?
+	    c->status : 0, .failure = c->end == CALL_REFUSED ?
+	    skip_text(c->skip) : exception_name(c->exception) };
+	o->called(o->arg, &x);
+}
+
 void
 driver_end_call(struct slot *s)
 {
 	struct driver *d = s->driver;
 
 	s->successor = NULL;
+	tell_called(s);
 	driver_learn(s);
 	if (s->asks_token)
 		d->token_is_asked = false;

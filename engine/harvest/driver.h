@@ -12,6 +12,9 @@
  * earlier ones reads the answers that came since from the archive, under the
  * same rules, before it makes any call: nothing that is durable is asked twice.
  *
+ * A driver with `answered` archives nothing.  Then an answer reaches the
+ * connector when it is whole, and the owner keeps what it needs of it.
+ *
  * Secrets are put in as a request leaves, over TLS and to the connector's hosts
  * only.
  *
@@ -42,6 +45,20 @@ struct driver_secret {
 	struct str name, value;
 };
 
+/* An answer whose items the connector has counted; texts are borrowed. */
+struct driver_answered {
+	struct str url;              /* without secrets */
+	struct str body;             /* decoded */
+	struct wall when;            /* it came */
+};
+
+/* A call that was made, whatever came of it; texts are borrowed. */
+struct driver_called {
+	struct str method, url;      /* the URL without secrets */
+	int status;                  /* 0: no answer came */
+	const char *failure;         /* of status 0 */
+};
+
 struct driver_options {
 	struct engine *engine;
 	struct loop *home;
@@ -51,6 +68,7 @@ struct driver_options {
 	size_t secrets_n;
 	struct totals *totals;                   /* likewise */
 	unsigned tries_max;          /* of the harvest */
+	unsigned call_tries_max;     /* of a call; 0: DRIVER_TRIES_MAX */
 	bool redact;                 /* warc.redact */
 	/* Where an earlier run was: after the first so many answers. */
 	struct str saved;            /* empty: at the beginning */
@@ -60,6 +78,13 @@ struct driver_options {
 	struct pool *spool_pool;
 	const struct spool_left *spools;
 	size_t spools_n;
+	/*
+	 * Not NULL: nothing is archived, `captures` and spools are none, and
+	 * the connector makes no streams.  Called for each answer in which the
+	 * connector has counted items, right after that.
+	 */
+	void (*answered)(void *arg, const struct driver_answered *);
+	void (*called)(void *arg, const struct driver_called *);  /* or NULL */
 	/* After each answer, and when what it waits for changes. */
 	void (*moved)(void *arg);
 	/* driver_hold() was called or the run has ended, no call is out. */
@@ -68,6 +93,13 @@ struct driver_options {
 };
 
 enum driver_end { DRIVER_GOES_ON, DRIVER_SUCCESS, DRIVER_FAILURE };
+
+/* Who can do something about a failure (contracts/external.md §3). */
+enum driver_fault {
+	DRIVER_FAULT_SYSTEM,         /* whoever runs or wrote the connector */
+	DRIVER_FAULT_CONFIG,         /* the user: the credential, the order */
+	DRIVER_FAULT_TRANSIENT       /* nobody: it may go well later */
+};
 
 struct driver;
 
@@ -114,6 +146,7 @@ struct driver_look {
 	unsigned faults;             /* of tries_max */
 	struct mono waits_until;     /* ns 0: it waits for nobody */
 	const char *waits_for;       /* "the rate limit" */
+	enum driver_fault fault;     /* of DRIVER_FAILURE */
 };
 struct driver_look driver_look(const struct driver *);
 /* The budgets that its calls count against.  Memory: `a`. */

@@ -10,6 +10,7 @@ on_count(void *arg, const char *label, uint64_t n)
 {
 	struct driver *d = arg;
 
+	d->counted += n;
 	totals_count(d->options.totals, d->answered, str_of(label), n);
 }
 
@@ -75,10 +76,20 @@ on_skip(void *arg, const struct connector_seed *s)
 	(void)s;
 }
 
+/* The platform refuses the credential or what the order names; nothing else
+ * that connectors fail for is the user's. */
+static enum driver_fault
+fault_of(const char *code)
+{
+	return str_starts(str_of(code), STR("harvest_")) ||
+	    str_starts(str_of(code), STR("token_")) ? DRIVER_FAULT_CONFIG :
+	    DRIVER_FAULT_SYSTEM;
+}
+
 static void
 on_fail(void *arg, const char *code, struct str text)
 {
-	driver_fail(arg, code, text);
+	driver_fail(arg, fault_of(code), code, text);
 }
 
 static void
@@ -90,8 +101,10 @@ on_done(void *arg)
 }
 
 void
-driver_fail(struct driver *d, const char *code, struct str text)
+driver_fail(struct driver *d, enum driver_fault fault, const char *code,
+    struct str text)
 {
+	d->look.fault = fault;
 	totals_note(d->options.totals, TOTALS_ERROR, str_of(code), text,
 	    STR_NONE);
 	d->end = DRIVER_FAILURE;
@@ -126,8 +139,9 @@ driver_look_for_secrets(struct driver *d, struct str body)
 		return;
 	d->secret_told = true;
 	totals_note(d->options.totals, TOTALS_WARNING,
-	    STR("secret_in_response"), STR("an answer contains the "
-	    "credential, and is archived as it is"), STR_NONE);
+	    STR("secret_in_response"), driver_archives(d) ?
+	    STR("an answer contains the credential, and is archived as it is") :
+	    STR("an answer contains the credential"), STR_NONE);
 }
 
 void
@@ -138,6 +152,7 @@ driver_give(struct slot *s, const struct connector_answer *a)
 	    driver_early_findings(d) : driver_findings(d);
 
 	d->again = false;
+	d->counted = 0;
 	d->answered = a->when;
 	d->connector->answer(d->run, &s->call, a, &f);
 	s->failures = s->refusals = 0;
@@ -165,6 +180,20 @@ judge(const struct slot *s, const struct driver_answer *in)
 	    VERDICT_USELESS;
 }
 
+/* The items of one that failed are found again by the next run. */
+static void
+tell_answered(const struct slot *s, const struct driver_answer *in)
+{
+	const struct driver *d = s->driver;
+
+	if (driver_archives(d) || d->counted == 0 || d->again ||
+	    d->end == DRIVER_FAILURE)
+		return;
+	const struct driver_answered x = { .url = s->url, .body = in->body,
+	    .when = in->when };
+	d->options.answered(d->options.arg, &x);
+}
+
 enum driver_verdict
 driver_take(struct slot *s, const struct driver_answer *in)
 {
@@ -186,6 +215,7 @@ driver_take(struct slot *s, const struct driver_answer *in)
 	a.json = yyjson_doc_get_root(doc);
 	driver_look_for_secrets(s->driver, in->body);
 	driver_give(s, &a);
+	tell_answered(s, in);
 	yyjson_doc_free(doc);
 	return VERDICT_TAKEN;
 }

@@ -111,6 +111,7 @@ struct driver {
 	/* What the connector says of the answer in hand. */
 	bool again;
 	unsigned again_s;
+	uint64_t counted;            /* items */
 	struct wall answered;        /* when it came */
 	struct driver_early early;
 
@@ -142,7 +143,8 @@ void driver_give(struct slot *, const struct connector_answer *);
 struct connector_findings driver_findings(struct driver *);
 void driver_look_for_secrets(struct driver *, struct str);
 /* The run ends without success. */
-void driver_fail(struct driver *, const char *code, struct str text);
+void driver_fail(struct driver *, enum driver_fault, const char *code,
+    struct str text);
 
 /* driver_early.c: the slot's answer is whole. */
 void driver_call_answered(struct call *);
@@ -221,6 +223,12 @@ void driver_recover(struct driver *);
 void driver_replay(struct driver *);
 
 /* driver.c. */
+/* Its answers become captures. */
+static inline bool
+driver_archives(const struct driver *d)
+{
+	return d->options.answered == NULL;
+}
 void driver_pump(struct driver *);
 bool driver_is_out(const struct driver *);
 void driver_wait_until(struct slot *, struct mono at, const char *what);

@@ -119,6 +119,7 @@ driver_send_now(struct slot *s)
 {
 	const struct connector_call *c = &s->call;
 	struct driver *d = s->driver;
+	bool archives = driver_archives(d);
 
 	driver_find_secrets(s);
 	make_headers(s);
@@ -126,11 +127,12 @@ driver_send_now(struct slot *s)
 	    .method = c->method == CONNECTOR_GET ? STR("GET") : STR("POST"),
 	    .url = s->url, .body = c->body, .headers = s->headers,
 	    .headers_n = s->headers_n, .robots = c->as_crawl,
-	    .collected = c->as_crawl,
-	    .revisits = c->as_crawl && connector_param_bool(
+	    .collected = c->as_crawl && archives,
+	    .revisits = c->as_crawl && archives && connector_param_bool(
 	    d->options.order->options, "incremental"),
 	    .tries_max = c->as_crawl ? 0 : 1,
-	    .archive = c->as_metadata ? CALL_METADATA : CALL_RESPONSE,
+	    .archive = !archives ? CALL_UNARCHIVED : c->as_metadata ?
+	    CALL_METADATA : CALL_RESPONSE,
 	    .redactor = d->options.redact ? d->redactor : NULL,
 	    .sign = driver_sign, .done = driver_call_done };
 	s->began.us = 0;
@@ -139,7 +141,7 @@ driver_send_now(struct slot *s)
 	s->is_whole = s->is_learned = false;
 	if (driver_is_stream(c))
 		driver_follow(s);
-	else
+	else if (archives)
 		s->sent.answered = driver_call_answered;
 	if (!driver_is_stream(c))
 		sync_streams(d);
