@@ -1,0 +1,99 @@
+/*
+ * document_own -- what the files of document_run share.
+ */
+#ifndef ENGINE_HARVEST_DOCUMENT_OWN_H
+#define ENGINE_HARVEST_DOCUMENT_OWN_H
+
+#include "base/list.h"
+#include "engine/connector/items.h"
+#include "engine/control/control.h"
+#include "engine/harvest/document_cursor.h"
+#include "engine/harvest/document_run.h"
+#include "engine/harvest/driver.h"
+#include "engine/harvest/order_text.h"
+
+/* ---- document_crawl.c: the crawls that calls are made in -------------- */
+
+/* One that waits for its crawl. */
+struct document_wait {
+	struct list node;
+	void (*done)(struct document_wait *, uint32_t crawl,
+	    const struct why *);
+};
+struct document_crawl {
+	struct documents *all;
+	bool as_crawl;               /* for calls that are made so */
+	bool begun, launching;
+	uint32_t id;
+	unsigned number;             /* of those that were cancelled */
+	struct list waiting;         /* struct document_wait */
+	struct launch launch;
+	struct arena arena;          /* of the launch */
+};
+void document_crawl_init(struct document_crawl *, struct documents *,
+    bool as_crawl);
+void document_crawl_free(struct document_crawl *);
+/* done() comes once, perhaps at once; unless it leaves the list. */
+void document_crawl_want(struct document_crawl *, struct document_wait *);
+
+/* ---- document_items.c: the documents of an answer --------------------- */
+
+struct document_list {
+	struct arena arena;
+	struct document *list;
+	size_t n, cap;
+	uint64_t broken;             /* since the beginning */
+};
+/*
+ * What finds the items of an order's answers.  One that is described by the
+ * order is in *made, to be freed by document_items_free().  Errors: STATE, as
+ * document_run_open(); INPUT: the description.
+ */
+MUST_USE enum err document_items_find(const struct connector_order *,
+    const struct connector_items **out, struct connector_items **made,
+    struct why *);
+void document_items_free(struct connector_items **made);
+/* Errors: INPUT: the answer is none that has such items. */
+MUST_USE enum err document_items_take(const struct connector_items *,
+    const struct driver_answered *, struct document_list *, struct why *);
+
+/* ---- document_run.c --------------------------------------------------- */
+
+struct documents {
+	struct engine *engine;
+	struct loop *home;
+	struct budgets *budgets;
+	struct document_crawl plain, as_crawl;
+};
+
+enum document_state {
+	DOCUMENT_RUN_BEGINS,         /* waits for its crawl */
+	DOCUMENT_RUN_ASKS,           /* the driver makes calls */
+	DOCUMENT_RUN_GIVES,          /* the caller has a batch */
+	DOCUMENT_RUN_ENDS            /* ended() is called, or about to be */
+};
+
+struct document_run {
+	struct documents *all;
+	struct document_run_options options;
+	struct arena arena;
+	enum document_state state;
+	struct document_wait wait;
+	struct order_text text;
+	struct buf digest;           /* of the order, hex */
+	struct totals totals;
+	size_t notes_told;
+	struct driver *driver;
+	const struct connector_items *items;
+	struct connector_items *made;
+	struct document_cursor began;        /* of the run */
+	struct buf kept, next;       /* cursors: that was taken, behind it */
+	struct document_list found;
+	bool holds;                  /* the driver, for a batch */
+	bool stopped;
+	uint64_t answers, given;     /* answers: at the last look */
+	struct document_end end;
+	struct mail end_mail;
+};
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * document_run -- a run of a connector whose items go to the caller as
+ * documents, by the driver of harvests, and without an archive.
+ *
+ *     open ─► call ─► answer ─► batch() ─► document_run_taken() ─► call ...
+ *                                  │ documents and cursor          │
+ *                                  ▼                               ▼
+ *                         kept by one commit              ended(): DONE
+ *
+ * A batch has the documents of an answer, or of the few that were out at the
+ * same time, and the cursor behind them.  Whoever keeps both in one commit, and
+ * gives the last cursor that was kept to the next run, loses no document in a
+ * crash and has none twice.  No call is made while a batch is with the caller.
+ *
+ * Owns:    the crawls that the calls are made in, named "external"; they have
+ *          no captures.
+ * Thread:  home's.
+ * Story:   engine/harvest/DESIGN.md
+ * Source:  contracts/external.md §1, §3, contracts/connector.md §3.
+ */
+#ifndef ENGINE_HARVEST_DOCUMENT_RUN_H
+#define ENGINE_HARVEST_DOCUMENT_RUN_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "engine/connector/item_date.h"
+
+#define DOCUMENT_TRIES_MAX 3u        /* of a run: calls that fail for good */
+
+struct documents;
+struct document_run;
+struct engine;
+struct loop;
+
+/*
+ * What all runs share: crawls, and rate limits by credential.  The engine is
+ * one with `doors` that has been opened.
+ */
+struct documents *documents_new(struct engine *, struct loop *home);
+/* No run is left; or the engine runs no more, and was freed.  NULL is
+ * allowed. */
+void documents_free(struct documents **);
+
+struct document {
+	struct str id;               /* the platform's */
+	struct item_date date;
+	struct str json;             /* on one line */
+};
+struct document_batch {
+	const struct document *list;
+	size_t n;                    /* 0: the cursor alone has moved */
+	struct str cursor;           /* of document_run_options.cursor */
+};
+
+enum document_end_kind {
+	DOCUMENTS_DONE,
+	DOCUMENTS_FAILED,
+	DOCUMENTS_STOPPED,           /* by document_run_stop() */
+	DOCUMENTS_INTERRUPTED        /* the engine closes, or an operator has
+	                              * ended the crawl */
+};
+/* Who can do something about a failure. */
+enum document_fault { DOCUMENT_SYSTEM, DOCUMENT_CONFIG, DOCUMENT_TRANSIENT };
+/* "system", "config", "transient" */
+const char *document_fault_name(enum document_fault);
+
+struct document_end {
+	enum document_end_kind kind;
+	enum document_fault fault;   /* the rest: of FAILED */
+	struct str code, text;
+};
+
+/* What the connector has to say beside documents. */
+struct document_note {
+	const char *level;           /* "info", "warning" */
+	struct str code, text;
+};
+
+/* A call that was made.  Its URL has no secrets. */
+struct document_call {
+	struct str method, url;
+	int status;                  /* 0: no answer came */
+	const char *failure;         /* of status 0: "timeout" */
+};
+
+struct document_run_options {
+	/*
+	 * A start message of harvests: JSON with "type", "seeds", "options",
+	 * "credentials".  The option `incremental` is true unless it is there.
+	 */
+	struct str order;
+	/*
+	 * As the last batch that was kept had it; empty: at the beginning.
+	 * After a run that has ended well the next one asks for what is new,
+	 * where the connector can.  A place in the middle counts if the order,
+	 * but for the credentials, is still the same; else the run starts over.
+	 */
+	struct str cursor;
+	/* The cursor was kept with a batch of this run, by an earlier process;
+	 * if it says that the run has ended, it has. */
+	bool resumes;
+	/* Of a call that fails, and of calls that fail for good; 0: as harvests
+	 * do, which may take hours, and DOCUMENT_TRIES_MAX. */
+	unsigned call_tries_max, tries_max;
+	/* It is valid, and no call is made, until document_run_taken(), which
+	 * may be called from here. */
+	void (*batch)(void *arg, const struct document_batch *);
+	void (*note)(void *arg, const struct document_note *);   /* or NULL */
+	void (*called)(void *arg, const struct document_call *); /* or NULL */
+	/* Once, never before document_run_open() returns.  Batches that were
+	 * not taken are not valid any more. */
+	void (*ended)(void *arg, const struct document_end *);
+	void *arg;
+};
+
+/*
+ * Begin.  The order and the cursor are copied; callbacks come later.  Errors:
+ * INPUT: the order, or the cursor, with the field, and in *code the word of
+ * contracts/harvest.md §7; STATE: the connector's documents cannot be given so:
+ * a stream, or a crawl of the web.
+ */
+MUST_USE enum err document_run_open(struct documents *,
+    const struct document_run_options *, struct document_run **,
+    const char **code, struct why *);
+/* The caller has the batch; the next one, or the end, may come. */
+void document_run_taken(struct document_run *);
+/* Make no further call and cut those that are out; ended() follows soon. */
+void document_run_stop(struct document_run *);
+
+struct document_look {
+	uint64_t answers;
+	uint64_t documents;          /* given */
+	uint64_t broken;             /* items without an id, which are left
+	                              * out */
+	const char *waits_for;       /* "the rate limit"; NULL: for nothing */
+	int64_t waits_ms;
+};
+struct document_look document_run_look(const struct document_run *);
+
+/* After ended(), also from there; or when the engine was freed.  NULL is
+ * allowed. */
+void document_run_free(struct document_run **);
+
+#endif
