@@ -58,13 +58,15 @@ bool platform_host(struct str url, unsigned *host);
 
 /* The answer of so many bytes is durable: whoever asks again is counted. */
 void platform_durable(struct str url, int status, uint64_t bytes);
-/* The host's harvest was stopped, and that is known: it asks for nothing. */
+/* Nobody may ask the host now: its harvest was stopped, and that is known. */
 void platform_close(unsigned host);
+/* It may ask again. */
+void platform_allow(unsigned host);
 uint64_t platform_requests(void);
 /* Streams that have begun, and items that they gave. */
 uint64_t platform_streams(void);
 uint64_t platform_given(void);
-/* Requests for what is durable, or of a harvest that was stopped. */
+/* Requests for what is durable, or of a host that was closed. */
 uint64_t platform_breaches(void);
 void platform_kill(void);                    /* all connections are gone */
 
