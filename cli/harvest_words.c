@@ -193,40 +193,27 @@ put_options(struct words *x, struct why *w)
 
 /* From the store, beside a daemon or without one. */
 static enum err
-put_kept(struct words *x, const char *name, struct why *w)
+read_kept(struct cli *c, const char *name, struct str *json, struct why *w)
 {
 	FREED(store_close) struct store *st = NULL;
-	struct cli *c = x->cli;
 	struct seal_key key;
-	struct str json;
 
 	enum err e = stores_find(c, "credential", &st, w);
 	if (e == OK)
 		e = credential_key(&c->conf, c->data_dir, &key, w);
 	if (e == OK)
-		e = credential_get(st, &key, str_of(name), &c->arena, &json,
+		e = credential_get(st, &key, str_of(name), &c->arena, json,
 		    w);
-	if (e == OK)
-		json_raw(&x->message, "credentials", json);
 	explicit_bzero(&key, sizeof(key));
 	return e;
 }
 
 static enum err
-put_credentials(struct words *x, struct why *w)
+read_private(struct cli *c, const char *path, struct str *json,
+    struct why *w)
 {
-	const char *path = cli_given(x->cli, "credentials-file") ?
-	    cli_text(x->cli, "credentials-file", NULL) : NULL;
-	const char *name = cli_text(x->cli, "credential", NULL);
 	FREED(buf_free) struct buf b = BUF_INIT;
 
-	if (path != NULL && name != NULL)
-		return why(w, ERR_USAGE, "--credential and --credentials-file "
-		    "name one each; leave one of them away");
-	if (name != NULL)
-		return put_kept(x, name, w);
-	if (path == NULL)
-		return OK;
 	enum err e = file_load_private(path, CREDENTIALS_BYTES_MAX, &b, w);
 	if (e != OK)
 		return e;
@@ -234,9 +221,36 @@ put_credentials(struct words *x, struct why *w)
 	if (!yyjson_is_obj(yyjson_doc_get_root(doc)))
 		e = why(w, ERR_INPUT, "%s is no JSON object", path);
 	else
-		json_raw(&x->message, "credentials", str_trim(buf_str(&b)));
+		*json = arena_copy(&c->arena, str_trim(buf_str(&b)));
 	yyjson_doc_free(doc);
 	explicit_bzero(b.p, b.n);
+	return e;
+}
+
+enum err
+harvest_words_credential(struct cli *c, struct str *json, struct why *w)
+{
+	const char *path = cli_given(c, "credentials-file") ?
+	    cli_text(c, "credentials-file", NULL) : NULL;
+	const char *name = cli_text(c, "credential", NULL);
+
+	*json = STR_NONE;
+	if (path != NULL && name != NULL)
+		return why(w, ERR_USAGE, "--credential and --credentials-file "
+		    "name one each; leave one of them away");
+	if (name != NULL)
+		return read_kept(c, name, json, w);
+	return path == NULL ? OK : read_private(c, path, json, w);
+}
+
+static enum err
+put_credentials(struct words *x, struct why *w)
+{
+	struct str json;
+	enum err e = harvest_words_credential(x->cli, &json, w);
+
+	if (e == OK && json.n > 0)
+		json_raw(&x->message, "credentials", json);
 	return e;
 }
 

@@ -44,4 +44,12 @@ MUST_USE enum err harvest_words_message(struct cli *, struct str *message,
 MUST_USE enum err harvest_words_order(struct cli *, const char *type,
     bool with_credential, struct str *message, struct why *);
 
+/*
+ * The credential that --credential or --credentials-file names, a JSON object;
+ * empty when neither is given.  Memory: the cli's.  Errors: USAGE: both are;
+ * ABSENT; INPUT; those of the store and of reading files.
+ */
+MUST_USE enum err harvest_words_credential(struct cli *, struct str *json,
+    struct why *);
+
 #endif
