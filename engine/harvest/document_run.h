@@ -99,6 +99,10 @@ struct document_run_options {
 	/* The cursor was kept with a batch of this run, by an earlier process;
 	 * if it says that the run has ended, it has. */
 	bool resumes;
+	/* HOST:PORT, whose addresses may be private: of a connector that an
+	 * operator has declared, its own. */
+	const struct str *private_hosts;
+	size_t private_n;
 	/* Of a call that fails, and of calls that fail for good; 0: as harvests
 	 * do, which may take hours, and DOCUMENT_TRIES_MAX. */
 	unsigned call_tries_max, tries_max;
@@ -114,7 +118,7 @@ struct document_run_options {
 };
 
 /*
- * Begin.  The order and the cursor are copied; callbacks come later.  Errors:
+ * Begin.  The options' texts are copied; callbacks come later.  Errors:
  * INPUT: the order, or the cursor, with the field, and in *code the word of
  * contracts/harvest.md §7; STATE: the connector's documents cannot be given so:
  * a stream, or a crawl of the web.

@@ -24,6 +24,7 @@ static struct documents *documents;
 static struct document_run *run;
 static struct arena arena;
 static atomic_uint items, status, slow_ms;
+static struct str private_host;      /* HOST:PORT; empty: none */
 static const char *whole_body;       /* in place of a page, or NULL */
 
 /* What has come. */
@@ -120,6 +121,7 @@ try_open(const char *order, struct str cursor, bool resumes, struct why *w)
 {
 	const struct document_run_options o = { .order = str_of(order),
 	    .cursor = cursor, .resumes = resumes, .call_tries_max = 1,
+	    .private_hosts = &private_host, .private_n = private_host.n > 0,
 	    .tries_max = 1, .batch = on_batch, .note = on_note,
 	    .ended = on_ended };
 	const char *code = NULL;
@@ -486,6 +488,31 @@ half_a_surrogate_stays_an_escape(void **state)
 	arena_free(&l.arena);
 }
 
+/* Calls reach private addresses where the caller says so, and nowhere else. */
+static void
+private_addresses_are_allowed_by_name(void **state)
+{
+	(void)state;
+	open_rig();
+	const char *order = arena_printf(&arena, "{\"type\":\"json_api\","
+	    "\"options\":{\"api\":{\"url\":\"http://127.0.0.1:%u/list\","
+	    "\"label\":\"items\",\"items\":\"/items\",\"id\":\"/id\"}}}",
+	    rig.port).p;
+	open_from(order, STR_NONE);
+	ends_as(DOCUMENTS_FAILED);
+	assert_int_equal(last.fault, DOCUMENT_SYSTEM);
+	assert_int_equal(rig_requests(&rig, NULL), 0);
+	private_host = arena_printf(&arena, "127.0.0.1:%u", rig.port + 1);
+	open_from(order, STR_NONE);
+	ends_as(DOCUMENTS_FAILED);
+	private_host = arena_printf(&arena, "127.0.0.1:%u", rig.port);
+	open_from(order, STR_NONE);
+	ends_as(DOCUMENTS_DONE);
+	has_ids(1, PAGE + 1);
+	private_host = STR_NONE;
+	close_rig();
+}
+
 static void
 no_order_is_taken_that_gives_no_documents(void **state)
 {
@@ -561,6 +588,7 @@ main(void)
 		cmocka_unit_test(items_without_an_id_are_left_out_and_told),
 		cmocka_unit_test(documents_are_json_on_one_line),
 		cmocka_unit_test(half_a_surrogate_stays_an_escape),
+		cmocka_unit_test(private_addresses_are_allowed_by_name),
 		cmocka_unit_test(no_order_is_taken_that_gives_no_documents),
 		cmocka_unit_test(a_cancelled_crawl_interrupts_it),
 	};

@@ -69,6 +69,9 @@ struct driver_options {
 	struct totals *totals;                   /* likewise */
 	unsigned tries_max;          /* of the harvest */
 	unsigned call_tries_max;     /* of a call; 0: DRIVER_TRIES_MAX */
+	/* HOST:PORT, whose addresses may be private; kept by the caller. */
+	const struct str *private_hosts;
+	size_t private_n;
 	bool redact;                 /* warc.redact */
 	/* Where an earlier run was: after the first so many answers. */
 	struct str saved;            /* empty: at the beginning */

@@ -42,6 +42,8 @@ ask_token(struct slot *s)
 	    .body = STR("grant_type=client_credentials"), .headers = headers,
 	    .headers_n = ARRAY_LEN(headers), .tries_max = 1,
 	    .archive = CALL_UNARCHIVED, .sign = driver_sign,
+	    .private_hosts = d->options.private_hosts,
+	    .private_n = d->options.private_n,
 	    .done = driver_call_done };
 	s->stopped = false;
 	s->state = SLOT_OUT;
@@ -134,6 +136,8 @@ driver_send_now(struct slot *s)
 	    .archive = !archives ? CALL_UNARCHIVED : c->as_metadata ?
 	    CALL_METADATA : CALL_RESPONSE,
 	    .redactor = d->options.redact ? d->redactor : NULL,
+	    .private_hosts = d->options.private_hosts,
+	    .private_n = d->options.private_n,
 	    .sign = driver_sign, .done = driver_call_done };
 	s->began.us = 0;
 	s->stream_bytes = 0;
