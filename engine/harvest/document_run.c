@@ -274,11 +274,11 @@ takes_incremental(const struct connector *c)
 	return false;
 }
 
-/* The order with that option.  It has passed as it is. */
+/* A message, which has passed as it is, with that option. */
 static struct str
-add_incremental(struct str order, struct arena *a)
+add_incremental(struct str message, struct arena *a)
 {
-	yyjson_doc *doc = yyjson_read(order.p, order.n,
+	yyjson_doc *doc = yyjson_read(message.p, message.n,
 	    YYJSON_READ_NUMBER_AS_RAW);
 	yyjson_mut_doc *m = yyjson_doc_mut_copy(doc, NULL);
 	yyjson_mut_val *root = yyjson_mut_doc_get_root(m);
@@ -293,7 +293,6 @@ add_incremental(struct str order, struct arena *a)
 	char *text = yyjson_mut_write(m, 0, &n);
 	CHECK(text != NULL);
 	struct str out = arena_copy(a, (struct str){ text, n });
-	explicit_bzero(text, n);
 	free(text);
 	yyjson_mut_doc_free(m);
 	yyjson_doc_free(doc);
@@ -303,23 +302,23 @@ add_incremental(struct str order, struct arena *a)
 static enum err
 read_order(struct document_run *r, const char **code, struct why *w)
 {
-	struct str order = r->options.order;
+	struct order_text *t = &r->text;
 	struct digest d;
 
-	enum err e = order_text_read(order, &r->arena, &r->text, code, w);
-	if (e == OK && takes_incremental(r->text.connector) && yyjson_obj_get(
-	    r->text.order.options, PARAM_INCREMENTAL) == NULL) {
-		struct str longer = add_incremental(order, &r->arena);
-		order_text_free(&r->text);
-		e = order_text_read(longer, &r->arena, &r->text, code, w);
-		explicit_bzero((void *)(uintptr_t)longer.p, longer.n);
+	enum err e = order_text_read(r->options.order, &r->arena, t, code, w);
+	if (e == OK && takes_incremental(t->connector) && yyjson_obj_get(
+	    t->order.options, PARAM_INCREMENTAL) == NULL) {
+		struct order_text given = *t;
+		e = order_text_read_kept(add_incremental(given.message,
+		    &r->arena), given.credentials, &r->arena, t, w);
+		order_text_free(&given);
 	}
 	if (e != OK)
 		return e;
 	*code = "bad_request";
-	digest_of(DIGEST_SHA256, r->text.message, &d);
+	digest_of(DIGEST_SHA256, t->message, &d);
 	digest_put_hex(&r->digest, d.bytes, digest_size(d.kind));
-	return document_items_find(&r->text.order, &r->items, &r->made, w);
+	return document_items_find(&t->order, &r->items, &r->made, w);
 }
 
 static enum err
@@ -358,8 +357,15 @@ open_driver(struct document_run *r, struct why *w)
 	    .saved = r->began.saved, .answered = take_answered,
 	    .called = tell_called, .moved = driver_moved,
 	    .quiet = driver_quiet, .arg = r };
+	struct why inner = WHY_INIT;
 
-	return driver_open(&d, &r->driver, w);
+	enum err e = driver_open(&d, &r->driver, &inner);
+	if (e == ERR_CORRUPT)
+		return why_field(w, ERR_INPUT, "cursor.saved", "%s",
+		    inner.text);
+	if (e != OK && w != NULL)
+		*w = inner;
+	return e;
 }
 
 static void

@@ -37,8 +37,7 @@ struct loop;
  * one with `doors` that has been opened.
  */
 struct documents *documents_new(struct engine *, struct loop *home);
-/* No run is left; or the engine runs no more, and was freed.  NULL is
- * allowed. */
+/* When the engine was freed, and no run is left.  NULL is allowed. */
 void documents_free(struct documents **);
 
 struct document {

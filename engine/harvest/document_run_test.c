@@ -356,6 +356,32 @@ another_order_starts_over(void **state)
 	close_rig();
 }
 
+/* A place that the connector has not saved is refused. */
+static void
+a_place_that_is_damaged_is_refused(void **state)
+{
+	FREED(buf_free) struct buf text = BUF_INIT;
+	struct document_cursor c;
+	struct why w = WHY_INIT;
+
+	(void)state;
+	open_rig();
+	takes = false;
+	open_from(ORDER(""), STR_NONE);
+	RIG_UNTIL_DONE(&rig, waits);
+	document_run_stop(run);
+	ends_as(DOCUMENTS_STOPPED);
+	assert_int_equal(document_cursor_read(cursors[0], &arena, &c, NULL),
+	    OK);
+	c.saved = STR("elsewhere");
+	document_cursor_put(&c, &text);
+	assert_int_equal(try_open(ORDER(""), buf_str(&text), false, &w),
+	    ERR_INPUT);
+	assert_string_equal(w.field, "cursor.saved");
+	assert_null(run);
+	close_rig();
+}
+
 /* While a call is out, while a batch is, and before the first call. */
 static void
 a_stop_ends_it_soon(void **state)
@@ -582,6 +608,7 @@ main(void)
 		cmocka_unit_test(each_cursor_is_a_place_to_go_on_from),
 		cmocka_unit_test(the_next_run_asks_for_what_is_new),
 		cmocka_unit_test(another_order_starts_over),
+		cmocka_unit_test(a_place_that_is_damaged_is_refused),
 		cmocka_unit_test(a_stop_ends_it_soon),
 		cmocka_unit_test(failures_say_who_can_do_something),
 		cmocka_unit_test(a_failure_moves_no_cursor),
