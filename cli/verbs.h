@@ -60,6 +60,8 @@
 	X(credential_list)                                                   \
 	X(credential_delete)                                                 \
 	X(external_new)                                                      \
+	X(external_check)                                                    \
+	X(external_tap)                                                      \
 	X(status)                                                            \
 	X(backup)                                                            \
 	X(archive_ls)                                                        \
