@@ -10,7 +10,10 @@ import time
 
 from external_peer import (ENVIRONMENT, PAGE, TMP, Api, external,
                            external_started, put)
-from peer import SOURCE, check, done, fixed_port, same, start, wait_until
+from peer import (PLACE, SOURCE, check, done, fixed_port, need, ours, same,
+                  start, wait_until)
+
+need("external_check", "openssl")
 
 api = Api()
 file = api.connector()
@@ -78,7 +81,7 @@ code, out, err = external("check", api.connector("keyless", docIdField="key"),
                           "--params", params)
 check("documents without docIdField", code == 65 and "key" in err, err)
 code, out, err = external("check", api.connector("lost", api={
-    "url": f"http://127.0.0.1:{api.port}/{{kind}}?most={{most}}",
+    "url": api.base + "/{kind}?most={most}",
     "label": "things", "items": "/items", "id": "/number"}),
     "--params", params)
 check("items without an id are told", "have no id" in err and out == "", err)
@@ -103,9 +106,42 @@ code, out, err = external("check", file, "--params", params)
 same("a passing failure", (code, documents(out), len(api.asked)),
      (0, api.items[:20], 3))
 api.statuses = {}
-away = Api.connector(type("Away", (), {"port": fixed_port()}), "away")
+away = Api.connector(type("Away", (), {
+    "base": f"http://127.0.0.1:{fixed_port()}"}), "away")
 code, out, err = external("check", away, "--params", params)
 check("nobody listens", code == 69 and "transient: " in err, err)
+
+# ---- The credential ---------------------------------------------------------------
+
+CANARY = "canary-4711"
+secret = put("secret.json", {"username": "ada", "password": CANARY})
+wrong = put("other.json", {"username": "ada", "password": CANARY + "x"})
+os.chmod(secret, 0o600)
+os.chmod(wrong, 0o600)
+data = os.path.join(PLACE, "data")
+same("a credential is kept", ours("credential", "put", "things", secret,
+                                  "--data", data)[0], 0)
+closed = Api("api.example")
+closed.password = CANARY
+private = closed.connector("private", credential="basic", api={
+    **json.load(open(closed.connector("open")))["api"],
+    "auth": {"kind": "basic"}})
+private_words = ("check", private, "--params", params, *closed.settings)
+for name, words in (("a file", ("--credentials-file", secret)),
+                    ("its name", ("--credential", "things", "--data",
+                                  data))):
+    code, out, err = external(*private_words, *words)
+    same(f"with the credential of {name}", (code, documents(out)),
+         (0, closed.items[:20]))
+    check("... which is not printed", CANARY not in out + err, err)
+code, out, err = external(*private_words, "--credentials-file", wrong)
+check("with another one", code == 69 and "argiope: config: " in err and
+      CANARY not in err, (code, err))
+code, out, err = external(*private_words)
+check("without one the fault is ours", code == 65 and "credentials" in err,
+      (code, err))
+same("a name that nobody has given", external(
+    *private_words, "--credential", "other", "--data", data)[0], 66)
 
 # ---- Ctrl-C, and what is left -----------------------------------------------------
 

@@ -1,9 +1,12 @@
 """What scripts of external connectors share: an API whose answers they choose,
 and a file that declares it.
 """
+import base64
 import http.server
 import json
 import os
+import ssl
+import subprocess
 import threading
 import time
 import urllib.parse
@@ -16,11 +19,13 @@ PAGE = 10
 class Api:
     """`items` by number from 1, PAGE a page; after `since` and `after`."""
 
-    def __init__(self):
+    def __init__(self, host=None):
+        """`host`: a name, which is served over TLS."""
         self.items = [self.item(i) for i in range(1, 46)]
         self.statuses = {}           # of the n-th request from now on
         self.delay_s = 0
         self.asked = []
+        self.password = None         # of the user ada, if one is wanted
         api = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -33,9 +38,29 @@ class Api:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0),
                                                       Handler)
         self.server.daemon_threads = True
+        self.base = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.settings = ()
+        if host:
+            self.use_tls(host)
         threading.Thread(target=self.server.serve_forever,
                          daemon=True).start()
-        self.port = self.server.server_address[1]
+
+    def use_tls(self, host):
+        port = self.server.server_address[1]
+        key, certificate = (os.path.join(PLACE, x) for x in ("key.pem",
+                                                             "cert.pem"))
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-keyout", key,
+                        "-out", certificate, "-subj", "/CN=" + host, "-addext",
+                        "subjectAltName=DNS:" + host], check=True,
+                       capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self.server.socket = context.wrap_socket(self.server.socket,
+                                                 server_side=True)
+        self.base = "https://" + host
+        self.settings = ("--set", "fetch.ca_file=" + certificate, "--set",
+                         f"fetch.resolve={host}:443:127.0.0.1:{port}")
 
     @staticmethod
     def item(i):
@@ -45,6 +70,11 @@ class Api:
         url = urllib.parse.urlsplit(request.path)
         query = dict(urllib.parse.parse_qsl(url.query))
         self.asked.append(query)
+        if self.password is not None and request.headers[
+                "Authorization"] != "Basic " + base64.b64encode(
+                    b"ada:" + self.password.encode()).decode():
+            self.send(request, 401, {})
+            return
         time.sleep(self.delay_s)
         first = max(int(query.get("since", 0)), int(query.get("after", 0)))
         left = [x for x in self.items if x["id"] > first]
@@ -62,7 +92,7 @@ class Api:
         request.end_headers()
         request.wfile.write(body)
 
-    def forget(self, **statuses):
+    def forget(self):
         self.asked.clear()
         self.statuses = {}
 
@@ -83,7 +113,7 @@ class Api:
                                       "name": {"type": "string"}}},
             "docIdField": "id",
             "api": {
-                "url": f"http://127.0.0.1:{self.port}/{{kind}}?most={{most}}",
+                "url": self.base + "/{kind}?most={most}",
                 "label": "things", "items": "/items", "id": "/id",
                 "next": {"cursor": "/next", "parameter": "after"},
                 "since": {"parameter": "since", "from": "id"}}}
