@@ -9,7 +9,6 @@
  * The cursor moves with batches alone.  When the driver fails, what was found
  * since is dropped: the next run finds it again, from the cursor before it.
  */
-#include "base/json_writer.h"
 #include "engine/harvest/document_own.h"
 #include "os/clock.h"
 #include "wire/digest.h"
