@@ -283,6 +283,13 @@ void web_fail(struct web_request *, int status, const char *code,
 void web_fail_why(struct web_request *, enum err, const struct why *);
 
 /*
+ * Close the connection without an answer, and be done with the request.  For
+ * servers that simulate faults; on a port without TLS, of a route that is not
+ * `upload`, before any answer (CHECK).
+ */
+void web_abort(struct web_request *);
+
+/*
  * Answer with a text that never changes in this process: a strong ETag, 304 to
  * If-None-Match, gzip where Accept-Encoding allows it and it pays.  Make it
  * once by web_text_new(); it borrows `bytes`.

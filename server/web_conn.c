@@ -48,6 +48,22 @@ web_conn_end(struct web_conn *c)
 	net_close(c->net);
 }
 
+void
+web_abort(struct web_request *r)
+{
+	struct web_conn *c = r->conn;
+
+	CHECK(r->web->tls == NULL && r->upload == NULL && r->status == 0);
+	if (c != NULL) {
+		c->request = NULL;
+		c->state = CONN_OVER;
+		c->until = MONO_NEVER;
+		net_abort(c->net, ERR_CLOSED, "cut by the handler");
+		r->conn = NULL;
+	}
+	web_request_over(r);
+}
+
 static void
 enter_head(struct web_conn *c)
 {

@@ -604,6 +604,42 @@ stalled(void **state)
 	close(fd);
 }
 
+/* A handler that aborts: the connection ends without a byte, whether there is
+ * a body, another request behind it, or nobody any more. */
+static void
+aborts(void **state)
+{
+	static const char *const texts[] = {
+		"POST /abort HTTP/1.1\r\n" HOST "\r\n",
+		"POST /abort HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc",
+		"POST /abort HTTP/1.1\r\n" HOST "\r\nGET /hello HTTP/1.1\r\n"
+		    HOST "\r\n",
+		"POST /abort/kept HTTP/1.1\r\n" HOST "\r\n",
+		"POST /abort/kept HTTP/1.1\r\n" HOST
+		    "Content-Length: 3\r\n\r\nabc",
+	};
+	FREED(buf_free) struct buf all = BUF_INIT;
+	int fd;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		fd = dial();
+		say_text(fd, texts[i]);
+		buf_clear(&all);
+		hear_all(fd, &all);
+		assert_int_equal(all.n, 0);
+		assert_true(is_closed(fd));
+		close(fd);
+		fd = dial();
+		say_text(fd, texts[i]);
+		close(fd);
+	}
+	usleep(200000);
+	assert_int_equal(port_counts().connections, 0);
+	assert_int_equal(port_counts().requests_kept, 0);
+	expect("GET /hello HTTP/1.1\r\n" HOST "\r\n", 200, "hello\n");
+}
+
 int
 main(void)
 {
@@ -613,7 +649,7 @@ main(void)
 		LIVE(many_bodies), LIVE(garbage), LIVE(pipelined_bodies),
 		LIVE(slow_reader), LIVE(deaf_sender), LIVE(leavers),
 		LIVE(bad_uploads), LIVE(gone_uploads), LIVE(held_uploads),
-		LIVE(slow_uploads),
+		LIVE(slow_uploads), LIVE(aborts),
 		LIVE(connection_limit), LIVE(timeouts), LIVE(stalled),
 	};
 

@@ -39,11 +39,14 @@
 #define WEB_STATUSES(X) \
 	X(0, "") X(101, "Switching Protocols") X(200, "OK")                   \
 	X(201, "Created") X(202, "Accepted") X(204, "No Content")             \
-	X(206, "Partial Content") X(301, "Moved Permanently")                 \
+	X(206, "Partial Content") X(208, "Already Reported")                  \
+	X(301, "Moved Permanently")                                           \
 	X(302, "Found") X(303, "See Other") X(304, "Not Modified")            \
+	X(307, "Temporary Redirect")                                          \
 	X(400, "Bad Request") X(401, "Unauthorized") X(403, "Forbidden")      \
 	X(404, "Not Found") X(405, "Method Not Allowed")                      \
-	X(408, "Request Timeout") X(409, "Conflict")                          \
+	X(406, "Not Acceptable") X(408, "Request Timeout")                    \
+	X(409, "Conflict")                                                    \
 	X(412, "Precondition Failed") X(413, "Content Too Large")             \
 	X(414, "URI Too Long") X(415, "Unsupported Media Type")               \
 	X(416, "Range Not Satisfiable") X(417, "Expectation Failed")          \

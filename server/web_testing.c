@@ -47,6 +47,31 @@ get_kept(struct web_request *r)
 }
 
 static void
+abort_now(struct web_request *r)
+{
+	web_abort(r);
+}
+
+static void
+abort_question(struct timer *t)
+{
+	struct question *q = CONTAINER(t, struct question, timer);
+
+	web_abort(q->request);
+	mem_free(&q);
+}
+
+static void
+abort_later(struct web_request *r)
+{
+	struct question *q = mem_new(sizeof(*q));
+
+	q->request = r;
+	q->timer.fire = abort_question;
+	loop_timer_set(port_loop, &q->timer, mono_add_ms(clock_mono(), 50));
+}
+
+static void
 get_hello(struct web_request *r)
 {
 	web_answer(r, 200, "text/plain", str_of(web_arg(r)));
@@ -320,6 +345,8 @@ const struct web_route port_routes[PORT_ROUTES_N] = {
 	ROW("GET", "/param", WEB_EXACT, get_param, NULL, WEB_TO_ALL),
 	ROW("GET", "/kept/", WEB_PREFIX, get_kept, NULL, WEB_TO_ALL),
 	ROW("POST", "/kept/", WEB_PREFIX, get_kept, NULL, WEB_TO_ALL),
+	ROW("POST", "/abort", WEB_EXACT, abort_now, NULL, WEB_TO_ALL),
+	ROW("POST", "/abort/kept", WEB_EXACT, abort_later, NULL, WEB_TO_ALL),
 	ROW("GET", "/big", WEB_EXACT, get_big, NULL, WEB_TO_ALL),
 	ROW("GET", "/none", WEB_EXACT, get_none, NULL, WEB_TO_ALL),
 	ROW("GET", "/broken", WEB_EXACT, get_broken, NULL, WEB_TO_ALL),

@@ -26,6 +26,7 @@
  * GET /hello, /param?v=, /big, /none (204), /broken (404), /kept/MS (answered
  * so much later), /pull?n=BYTES[&known=1][&lie=BYTES], /text, /file/NAME,
  * /closed (of the console's door); POST /echo, /kept/MS.  /hello is row 0.
+ * POST /abort, /abort/kept: web_abort(), at once or after 50 ms.
  * GET /ids/add and /ids/NAME are rows whose segments are names (`ids`).
  * GET /pages and DELETE /pages (of the console's door) admit the pages of
  * https://a.org, or with ?of=b of https://b.org and null.
@@ -36,7 +37,7 @@
  * N bytes have come; ?full: it answers 507 before any has.
  */
 #define UPLOAD_BYTES_MAX (32 << 20)
-#define PORT_ROUTES_N 23
+#define PORT_ROUTES_N 25
 extern const struct web_route port_routes[PORT_ROUTES_N];
 extern struct web *port;
 extern struct loop *port_loop;
