@@ -62,6 +62,7 @@
 	X(external_new)                                                      \
 	X(external_check)                                                    \
 	X(external_tap)                                                      \
+	X(external_simulate_backend)                                         \
 	X(status)                                                            \
 	X(backup)                                                            \
 	X(archive_ls)                                                        \
