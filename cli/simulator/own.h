@@ -68,8 +68,6 @@ struct task {
 	uint64_t log_n;              /* lines so far */
 };
 
-struct demo_run;
-
 struct simulator {
 	struct loop *loop;
 	struct arena arena;
@@ -94,13 +92,6 @@ struct simulator {
 
 /* ---- simulator.c: requests and their answers ------------------------ */
 
-/* One row of the table of routes. */
-struct row {
-	const char *method, *path;
-	void (*handle)(struct web_request *);
-	const char *help;
-	bool upload;                 /* its body may have upload_bytes_max */
-};
 struct simulator *request_simulator(const struct web_request *);
 /* The i-th segment of the path below the mount. */
 struct str request_segment(struct web_request *, size_t i);
@@ -125,7 +116,7 @@ void answer_why(struct web_request *, const struct why *);
 PRINTF_LIKE(3, 4) void answer_fault(struct web_request *, int status,
     const char *fmt, ...);
 /* One line of the log, with what the answer was. */
-void log_request(const struct web_request *, int status, const char *note);
+void log_request(struct web_request *, int status, const char *note);
 /* As crawler_call_start().  Errors: also CLOSED while the simulator ends. */
 MUST_USE enum err simulator_call(struct simulator *,
     const struct crawler_order *, struct why *);
@@ -185,8 +176,6 @@ void task_set_status(struct task *, int code, struct str message,
 void task_heard(struct task *);          /* restart the timer */
 bool task_is_open(const struct task *);
 PRINTF_LIKE(2, 3) void task_log(struct task *, const char *fmt, ...);
-/* The task's object, as JSON. */
-void task_put_json(const struct task *, struct buf *);
 
 /* ---- upload.c ------------------------------------------------------- */
 
@@ -194,7 +183,7 @@ void task_put_json(const struct task *, struct buf *);
 void post_upload(struct web_request *);
 void post_status(struct web_request *);
 /* Requests that wait for their delay are answered 503. */
-void delayed_free(struct simulator *);
+void refuse_delayed(struct simulator *);
 
 /* ---- results.c ------------------------------------------------------ */
 

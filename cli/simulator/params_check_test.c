@@ -170,6 +170,25 @@ checks_values(void **state)
 	    "{\"a\":[\"x\",\"y\"]}", "params.a: is none of its options");
 }
 
+/* At the edge of PARAM_FAULTS_MAX, and one more. */
+static void
+limits_faults(void **state)
+{
+	(void)state;
+	for (size_t extra = 0; extra < 2; extra++) {
+		FREED(buf_free) struct buf rows = BUF_INIT;
+		FREED(buf_free) struct buf want = BUF_INIT;
+		for (size_t i = 0; i < PARAM_FAULTS_MAX + extra; i++)
+			buf_printf(&rows, "%s{\"name\":\"p%zu\",\"req\":true}",
+			    i == 0 ? "[" : ",", i);
+		buf_put_char(&rows, ']');
+		for (size_t i = 0; i < PARAM_FAULTS_MAX; i++)
+			buf_printf(&want, "%sparams.p%zu: is missing",
+			    i == 0 ? "" : "; ", i);
+		expect(buf_text(&rows), "{}", buf_text(&want));
+	}
+}
+
 #define TWO(rule, more) "[{\"name\":\"a\",\"type\":\"date\","               \
 	"\"restrictions\":[{\"rule\":\"" rule "\",\"target\":\"b\"" more     \
 	"}]},{\"name\":\"b\",\"type\":\"date\",\"req\":false}]"
@@ -218,6 +237,7 @@ main(void)
 		cmocka_unit_test(limits_forms),
 		cmocka_unit_test(checks_types),
 		cmocka_unit_test(checks_values),
+		cmocka_unit_test(limits_faults),
 		cmocka_unit_test(checks_restrictions),
 	};
 

@@ -13,6 +13,14 @@
 
 #define JSON_TYPE "application/json"
 
+/* One row of the table of requests; "*" is any segment. */
+struct row {
+	const char *method, *path;
+	void (*handle)(struct web_request *);
+	const char *help;
+	bool upload;                 /* its body may have upload_bytes_max */
+};
+
 static void refuse_unknown(struct web_request *);
 
 /* Below / and below /backend; the demo's crawler is below /demo/crawler. */
@@ -106,14 +114,29 @@ request_json(struct web_request *r, yyjson_doc **out)
 
 /* ---- Answers -------------------------------------------------------- */
 
+/* The first segment of the path that the row leaves open; "" without one. */
+static struct str
+request_fid(struct web_request *r)
+{
+	struct str rest = str_of(request_place(r)->row->path + 1), word;
+
+	for (size_t i = 0; str_split(&rest, '/', &word); i++)
+		if (str_eq(word, STR("*")))
+			return request_segment(r, i);
+	return STR("");
+}
+
 void
-log_request(const struct web_request *r, int status, const char *note)
+log_request(struct web_request *r, int status, const char *note)
 {
 	const struct place *p = request_place(r);
+	struct str fid = request_fid(r);
 
-	log_info("simulator.call", "number=%llu call=\"%s %s\" status=%d%s%s",
-	    (unsigned long long)++p->simulator->calls_n, p->row->method,
-	    p->row->path, status, note[0] == '\0' ? "" : " ", note);
+	log_info("simulator.call", "number=%llu call=\"%s %s\"%s%s "
+	    "status=%d%s%s", (unsigned long long)++p->simulator->calls_n,
+	    p->row->method, p->row->path, fid.n == 0 ? "" : " fid=",
+	    fid.n == 0 ? "" : log_quoted(fid), status,
+	    note[0] == '\0' ? "" : " ", note);
 }
 
 void
@@ -313,7 +336,7 @@ simulator_drain(struct simulator *s, void (*drained)(void *arg), void *arg)
 	s->closing = true;
 	/* Each of them answers the request that waits for it. */
 	crawler_calls_free(&s->calls);
-	delayed_free(s);
+	refuse_delayed(s);
 	web_drain(s->web, drained, arg);
 }
 
@@ -326,7 +349,7 @@ simulator_close(struct simulator **sp)
 		return;
 	s->closing = true;
 	crawler_calls_free(&s->calls);
-	delayed_free(s);
+	refuse_delayed(s);
 	demo_free(s);
 	externals_free(s);
 	web_close(&s->web);

@@ -93,8 +93,8 @@ put_raw(struct buf *b, const char *name, yyjson_val *v)
 	free(text);
 }
 
-void
-task_put_json(const struct task *t, struct buf *b)
+static void
+put_task(const struct task *t, struct buf *b)
 {
 	json_object(b, NULL);
 	json_object(b, "meta");
@@ -118,7 +118,7 @@ answer_task(struct web_request *r, int status, const struct task *t)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
 
-	task_put_json(t, &b);
+	put_task(t, &b);
 	answer_payload(r, status, buf_str(&b));
 }
 
@@ -417,44 +417,52 @@ take_callback(struct task *t, struct str text, struct arena *a, struct why *w)
 	return e;
 }
 
-/* What the crawler answered: callback and status. */
+/* The callback and the status that the crawler answered. */
+static enum err
+take_payload(struct task *t, yyjson_val *payload, struct arena *a,
+    struct why *w)
+{
+	yyjson_val *status = yyjson_obj_get(payload, "status");
+	yyjson_val *code = yyjson_obj_get(status, "code");
+	enum err e = take_callback(t, json_text(yyjson_obj_get(payload,
+	    "callback")), a, w);
+
+	if (e != OK)
+		return e;
+	if (!yyjson_is_uint(code) || yyjson_get_uint(code) > TASK_CODE_MAX)
+		return why(w, ERR_INPUT, "payload.status.code: must be a whole "
+		    "number from 0 to %d", TASK_CODE_MAX);
+	/* A status that came meanwhile is newer than the answer. */
+	if (t->code == TASK_NEW && yyjson_get_uint(code) > 0)
+		task_set_status(t, (int)yyjson_get_uint(code),
+		    json_text(yyjson_obj_get(status, "message")), STR_NONE);
+	return OK;
+}
+
 static enum err
 read_answer(struct task *t, const struct crawler_answer *a, struct arena *arena,
     struct why *w)
 {
 	FREED(json_doc_free) yyjson_doc *doc = NULL;
-	yyjson_val *root, *payload, *code;
+	struct why fault = WHY_INIT;
+	yyjson_val *root;
 	struct str said;
 
 	if (a->status == 0)
 		return why(w, ERR_UNREACHED, "the crawler: %s", a->error);
-	enum err e = json_body_read(a->body, "the crawler's answer", &doc, w);
+	bool is_json = json_body_read(a->body, "the crawler's answer", &doc,
+	    &fault) == OK;
 	root = yyjson_doc_get_root(doc);
 	said = json_text(yyjson_arr_get_first(yyjson_obj_get(root,
 	    "messages")));
-	if (a->status < 200 || a->status > 299 ||
-	    (e == OK && !yyjson_is_true(yyjson_obj_get(root, "success")))) {
-		*w = WHY_INIT;
-		return why(w, ERR_UNREACHED, "the crawler answered %d: %.*s",
-		    a->status, said.n == 0 ? 13 : (int)MIN(said.n, 200),
-		    said.n == 0 ? "no success:true" : said.p);
-	}
-	if (e != OK)
-		return e;
-	payload = yyjson_obj_get(root, "payload");
-	e = take_callback(t, json_text(yyjson_obj_get(payload, "callback")),
-	    arena, w);
-	code = yyjson_obj_get(yyjson_obj_get(payload, "status"), "code");
-	if (e == OK && (!yyjson_is_uint(code) ||
-	    yyjson_get_uint(code) > TASK_CODE_MAX))
-		e = why(w, ERR_INPUT, "payload.status.code: must be a whole "
-		    "number from 0 to %d", TASK_CODE_MAX);
-	/* Statuses that came meanwhile are newer than the answer. */
-	if (e == OK && t->code == TASK_NEW && yyjson_get_uint(code) > 0)
-		task_set_status(t, (int)yyjson_get_uint(code),
-		    json_text(yyjson_obj_get(yyjson_obj_get(payload, "status"),
-		    "message")), STR_NONE);
-	return e;
+	if (a->status < 200 || a->status > 299 || (is_json &&
+	    !yyjson_is_true(yyjson_obj_get(root, "success"))))
+		return why(w, ERR_UNREACHED, "the crawler answered %d%s%.*s",
+		    a->status, said.n == 0 ? "" : ": ", (int)MIN(said.n, 200),
+		    said.p == NULL ? "" : said.p);
+	if (!is_json)
+		return why(w, ERR_UNREACHED, "%s", fault.text);
+	return take_payload(t, yyjson_obj_get(root, "payload"), arena, w);
 }
 
 static void
@@ -474,7 +482,7 @@ answer_started(struct web_request *r, struct task *t,
 	if (task_is_open(t))
 		task_set_status(t, TASK_FAILED, STR("The crawler did not start "
 		    "the task"), str_of(w.text));
-	task_put_json(t, &b);
+	put_task(t, &b);
 	message = str_of(w.text);
 	answer_failure(r, 502, &message, 1, buf_str(&b));
 }

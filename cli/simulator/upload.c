@@ -562,7 +562,7 @@ post_status(struct web_request *r)
 }
 
 void
-delayed_free(struct simulator *s)
+refuse_delayed(struct simulator *s)
 {
 	while (!list_empty(&s->delayed)) {
 		struct call *c = LIST_POP(&s->delayed, struct call, node);

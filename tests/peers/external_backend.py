@@ -107,6 +107,7 @@ class Backend:
 
 class Crawler(http.server.ThreadingHTTPServer):
     """It notes the requests, and answers POST /task by `reply`."""
+    request_queue_size = 128
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -205,6 +206,11 @@ def externals(b):
     for text, change in bad.items():
         refused(f"an external object with a wrong {text.split(':')[0]}",
                 b.ask("POST", "/externals", {**good, **change}), 400, text)
+    refused("an external object with 33 headers", b.ask("POST", "/externals", {
+        **good, "headers": {f"X-{i}": "a" for i in range(33)}}), 429,
+        "headers: more than 32")
+    same("... with 32", b.ask("POST", "/externals", {
+        **good, "headers": {f"X-{i}": "a" for i in range(32)}})[0], 200)
     refused("a body that is no JSON", b.ask("POST", "/externals", "{"), 400,
             "the body: no JSON")
     refused("a body that is no object", b.ask("POST", "/externals", []), 400,
@@ -340,6 +346,10 @@ def answers_of_crawlers(b, peer):
     reply("a redirect", payload(callback="/t", status=status),
           "the crawler answered 302", 302)
     reply("no JSON", "hello", "the crawler's answer: no JSON")
+    reply("200 without success", {}, "the crawler answered 200")
+    reply("1 MiB and a byte", "{}" + " " * ((1 << 20) - 1),
+          "the crawler: the answer is too long")
+    reply("1 MiB", "{}" + " " * ((1 << 20) - 2), "the crawler answered 200")
     reply("no callback", payload(status=status), "payload.callback: is missing")
     reply("a foreign callback", payload(
         callback="http://127.0.0.1:9/t", status=status),
@@ -463,6 +473,8 @@ def statuses(b, peer):
     b.ask("POST", f"/actions/tasks/{t}/status",
           {"code": 102, "detail": {"a": 1}})
     same("a detail may be any value", b.show(t)["status"]["detail"], '{"a":1}')
+    b.report(t, 102, "x" * 3000)
+    same("a long message is cut", len(b.show(t)["status"]["message"]), 1999)
     b.report(t, 103, "newer", Idempotency_Key="s1")
     b.report(t, 102, "older, again", Idempotency_Key="s1")
     same("a status that comes again changes nothing", b.code(t), 103)
@@ -490,6 +502,65 @@ def stops(b, peer):
             "there is no such task")
     refused("... a second stop", b.ask("DELETE", f"/actions/tasks/{t}"), 404,
             "there is no task")
+
+
+def limits(peer):
+    """Each named limit at its edge."""
+    b = Backend("limits", faults=[{"call": "upload", "number": 2, "last": 1000,
+                                   "delay_ms": 600000}])
+    t = b.task(peer.url, docIdField="id")
+    bad = "\n".join(["{}"] * 1001)
+    refused("1,001 refused lines", b.upload(t, bad), 406,
+            "too many documents are refused")
+    for i in range(1000):
+        b.report(t, 102, str(i))
+    lines = b.ask("GET", f"/log/{t}")[1]["payload"]["lines"]
+    same("a log has 1,000 lines", len(lines), 1000)
+    same("... the newest", lines[-1]["text"], "status 102: 999")
+    b.report(t, 200)
+    x = b.external(peer.url)
+    answers = [b.ask("POST", "/externals", {"endpoint": peer.url})
+               for i in range(99)]
+    same("100 external objects", [a[0] for a in answers], [200] * 98 + [429])
+    refused("... one more", answers[-1], 429, "externals_max")
+    path = f"/actions/externals/{x}/crawler"
+    answers = [b.ask("POST", path, {"meta": STREAM}) for i in range(1000)]
+    same("1,000 crawlers", {a[0] for a in answers[:-1]}, {200})
+    refused("... one more", answers[-1], 429, "crawlers_max")
+    peer.reply = lambda body: (200, {"success": True, "payload": {
+        "callback": "/t", "status": {"code": 200}}})
+    c = answers[0][1]["payload"]["crawler"]["meta"]["fid"]
+    answers = [b.ask("POST", f"/actions/crawlers/{c}/task", {})
+               for i in range(1000)]
+    same("1,000 tasks", {a[0] for a in answers[:-1]}, {200})
+    refused("... one more", answers[-1], 429, "tasks_max")
+    peer.reply = None
+    same("it ends in order", b.stop(), 0)
+    b = Backend("demos", faults=[{"call": "upload", "number": 1, "last": 1000,
+                                  "delay_ms": 600000}])
+    answers = [b.ask("GET", "/demo") for i in range(17)]
+    same("16 demos", [a[0] for a in answers], [200] * 16 + [502])
+    check("... one more", "demo_runs_max" in message(answers[-1][1]),
+          answers[-1])
+    same("it ends in order", b.stop(), 0)
+    b = Backend("calls")
+    crawler = [b.crawler(b.external(peer.url)) for i in range(65)]
+    gate = threading.Event()
+    peer.before = lambda body: gate.wait(30)
+    answers = []
+    threads = [threading.Thread(target=lambda c=c: answers.append(b.ask(
+        "POST", f"/actions/crawlers/{c}/task", {}))) for c in crawler]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: answers)
+    refused("65 calls to crawlers at once", answers[0], 429,
+            "crawler_calls_max")
+    gate.set()
+    for thread in threads:
+        thread.join(30)
+    same("... 64 succeed", sorted(a[0] for a in answers), [200] * 64 + [429])
+    peer.before = None
+    same("it ends in order", b.stop(), 0)
 
 
 def silence(peer):
@@ -665,6 +736,7 @@ def main():
     statuses(b, peer)
     stops(b, peer)
     same("it ends in order", b.stop(), 0)
+    limits(peer)
     silence(peer)
     faults(peer)
     demo()
