@@ -44,7 +44,6 @@ check_members(yyjson_val *x, struct why *w)
 		bool (*is)(yyjson_val *);
 	} members[] = {
 		{ "docIdField", "must be a text", yyjson_is_str },
-		{ "schema", "must be an object", yyjson_is_obj },
 		{ "oauth", "must be a URL", yyjson_is_str },
 		{ "oauthParameters", "must be an object", yyjson_is_obj },
 		{ "analysis", "must be an object", yyjson_is_obj },
@@ -89,21 +88,45 @@ external_member(const struct external *x, const char *name)
 	return json_is_absent(v) ? NULL : v;
 }
 
+static void
+note_fault(void *arg, struct str pointer, struct str message)
+{
+	(void)why(arg, ERR_INPUT, "schema: %.*s%s%.*s",
+	    (int)MIN(pointer.n, 100), pointer.n == 0 ? "" : pointer.p,
+	    pointer.n == 0 ? "" : " ", STR_FMT(message));
+}
+
+/* The value of docIdField, a text or a whole number of any length. */
+static struct str
+read_id(yyjson_val *v, struct arena *a)
+{
+	char *text;
+	size_t n;
+
+	if (yyjson_is_str(v))
+		return json_text(v);
+	if (!yyjson_is_int(v) && !yyjson_is_raw(v))
+		return STR_NONE;
+	text = yyjson_val_write(v, 0, &n);
+	CHECK(text != NULL);
+	struct str id = arena_copy(a, (struct str){ text, n });
+	free(text);
+	return id;
+}
+
 enum err
 external_check_document(const struct external *x, yyjson_val *document,
     struct arena *a, struct str *id, struct why *w)
 {
 	struct str field = json_text(external_member(x, "docIdField"));
-	yyjson_val *v;
 
 	*id = STR_NONE;
+	if (x->schema != NULL && !schema_check(x->schema, document, 1,
+	    note_fault, w))
+		return ERR_INPUT;
 	if (field.n == 0)
 		return OK;
-	v = yyjson_obj_getn(document, field.p, field.n);
-	if (yyjson_is_int(v))
-		*id = arena_printf(a, "%lld", (long long)yyjson_get_sint(v));
-	else if (!json_is_absent(v))
-		*id = json_text(v);
+	*id = read_id(yyjson_obj_getn(document, field.p, field.n), a);
 	if (id->n > 0)
 		return OK;
 	return why(w, ERR_INPUT, "%.*s: the document has no id, a text or a "
@@ -112,14 +135,33 @@ external_check_document(const struct external *x, yyjson_val *document,
 
 /* ---- Changes -------------------------------------------------------- */
 
+/* `*out` is NULL where the external object has no schema. */
+static enum err
+read_schema(yyjson_val *external, struct schema **out, struct why *w)
+{
+	yyjson_val *v = yyjson_obj_get(external, "schema");
+	struct why fault = WHY_INIT;
+
+	*out = NULL;
+	if (json_is_absent(v) || schema_compile(v, out, &fault) == OK)
+		return OK;
+	return why(w, fault.err, "schema: %s", fault.text);
+}
+
 /* Takes `doc` over, unless it is refused. */
 static enum err
 replace_doc(struct external *x, yyjson_doc **doc, struct why *w)
 {
-	enum err e = check_external(yyjson_doc_get_root(*doc), w);
+	yyjson_val *root = yyjson_doc_get_root(*doc);
+	struct schema *schema;
+	enum err e = check_external(root, w);
 
+	if (e == OK)
+		e = read_schema(root, &schema, w);
 	if (e != OK)
 		return e;
+	schema_free(&x->schema);
+	x->schema = schema;
 	yyjson_doc_free(x->doc);
 	x->doc = *doc;
 	*doc = NULL;
@@ -254,6 +296,7 @@ external_free(struct simulator *s, struct external *x)
 		crawler_free(s, LIST_ITEM(x->crawlers.next, struct crawler,
 		    node));
 	map_take(&s->externals, str_of(x->fid));
+	schema_free(&x->schema);
 	yyjson_doc_free(x->doc);
 	mem_free(&x);
 }

@@ -34,8 +34,8 @@ json_body_read(struct str text, const char *what, yyjson_doc **out,
 		return why(w, ERR_INPUT, "%s: more than %u levels deep", what,
 		    JSON_BODY_DEPTH_MAX);
 	/* Without YYJSON_READ_INSITU the bytes are not written to. */
-	*out = yyjson_read_opts((char *)(uintptr_t)text.p, text.n, 0, NULL,
-	    &fault);
+	*out = yyjson_read_opts((char *)(uintptr_t)text.p, text.n,
+	    YYJSON_READ_BIGNUM_AS_RAW, NULL, &fault);
 	if (*out == NULL)
 		return why(w, ERR_INPUT, "%s: no JSON: %s at byte %zu", what,
 		    fault.msg == NULL ? "nothing" : fault.msg, fault.pos);

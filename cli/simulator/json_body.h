@@ -16,8 +16,8 @@
 
 /*
  * Read a text that is one JSON object with at most JSON_BODY_DEPTH_MAX levels.
- * `what` names it in errors: "the body", "line 3".  The document is the
- * caller's.  Errors: INPUT.
+ * `what` names it in errors: "the body", "line 3".  Numbers beyond 64
+ * bits are raw values.  The document is the caller's.  Errors: INPUT.
  */
 MUST_USE enum err json_body_read(struct str text, const char *what,
     yyjson_doc **out, struct why *);

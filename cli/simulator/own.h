@@ -17,6 +17,7 @@
 #include "cli/simulator/json_body.h"
 #include "cli/simulator/relational.h"
 #include "cli/simulator/simulator.h"
+#include "engine/schema/schema.h"
 #include "server/web.h"
 
 /* Status codes of external.md §3. */
@@ -33,6 +34,7 @@ struct external {
 	char fid[FID_BYTES_MAX];
 	uint64_t version;
 	yyjson_doc *doc;
+	struct schema *schema;       /* of its documents; NULL: any */
 };
 
 struct crawler {

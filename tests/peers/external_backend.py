@@ -194,7 +194,10 @@ def externals(b):
         "headers: must be": {"headers": []},
         "credential: must be": {"credential": 7},
         "docIdField: must be": {"docIdField": 7},
-        "schema: must be": {"schema": []},
+        "schema: ": {"schema": []},
+        "schema: /type": {"schema": {"type": "no"}},
+        "schema: /$schema": {"schema": {
+            "$schema": "https://json-schema.org/draft/2020-12/schema"}},
         "meta: must be": {"meta": 7},
         "parameters: must be": {"parameters": {}},
         "parameters[0].type: must be": {
@@ -423,6 +426,19 @@ def uploads(b, peer):
          "number"} for n in (2, 3)])
     same("... the others are kept", (said["payload"]["count"],
          [d["id"] for d in b.output(t)][-2:]), (2, [9, 10]))
+    s = b.task(peer.url, schema={
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object", "required": ["t"],
+        "properties": {"t": {"type": "string"}}})
+    code, said = b.upload(s, [{"t": "a"}, {"t": 7}, {}])
+    same("documents that the schema refuses", (code, said["payload"]), (406, {
+        "count": 1, "errors": [
+            {"line": 2, "error": "schema: /t must be string, not integer"},
+            {"line": 3, "error": "schema: lacks the member \"t\""}]}))
+    same("... the other is kept", b.output(s), [{"t": "a"}])
+    big = 123456789012345678901234567890
+    b.upload(t, [{"id": big}])
+    same("a number of any length is kept", b.output(t)[-1], {"id": big})
     refused("an upload to no task", b.upload("none", [a]), 404,
             "there is no such task")
     key = f"{t}:1"
