@@ -215,8 +215,7 @@ find_external(struct web_request *r)
 	struct external *x = map_get(&s->externals, fid);
 
 	if (x == NULL)
-		answer_fault(r, 404, "there is no external object %.60s",
-		    fid.p);
+		answer_absent(r, "external object", fid);
 	return x;
 }
 

@@ -117,6 +117,8 @@ void answer_failure(struct web_request *, int status, const struct str *,
 void answer_why(struct web_request *, const struct why *);
 PRINTF_LIKE(3, 4) void answer_fault(struct web_request *, int status,
     const char *fmt, ...);
+/* 404: "there is no task t-1". */
+void answer_absent(struct web_request *, const char *what, struct str fid);
 /* One line of the log, with what the answer was. */
 void log_request(struct web_request *, int status, const char *note);
 /* As crawler_call_start().  Errors: also CLOSED while the simulator ends. */
@@ -165,6 +167,8 @@ void get_task(struct web_request *);
 /* NULL: the body is wrong or crawlers_max are there, and `r` was answered. */
 struct crawler *crawler_new(struct web_request *, struct external *,
     yyjson_val *body);
+/* The task whose fid is that segment of the path; NULL: answered 404. */
+struct task *find_task(struct web_request *, size_t segment);
 /* Make a task and start it; the request is answered with it, or refused. */
 void start_task(struct web_request *, struct crawler *, yyjson_val *params);
 /* A crawler with its tasks, or a task, that no call of a client uses. */

@@ -60,8 +60,8 @@ relational_merge(yyjson_val *under, yyjson_val *over)
 {
 	yyjson_doc *none = yyjson_read("{}", 2, 0), *out;
 	yyjson_val *empty = yyjson_doc_get_root(none);
-	yyjson_mut_doc *doc = merge(under == NULL ? empty : under,
-	    over == NULL ? empty : over);
+	yyjson_mut_doc *doc = merge(yyjson_is_obj(under) ? under : empty,
+	    yyjson_is_obj(over) ? over : empty);
 
 	out = yyjson_mut_doc_imut_copy(doc, NULL);
 	CHECK(out != NULL);

@@ -33,7 +33,7 @@ yyjson_doc *relational_put(yyjson_val *body, const struct relational_meta *);
  */
 yyjson_doc *relational_patch(yyjson_val *old, yyjson_val *patch,
     const struct relational_meta *);
-/* `over` merged over `under`; either may be NULL: {}.  The caller's. */
+/* `over` merged over `under`; what is no object counts as {}.  The caller's. */
 yyjson_doc *relational_merge(yyjson_val *under, yyjson_val *over);
 /*
  * The fid of the one link of `body`'s meta that comes from an object of that

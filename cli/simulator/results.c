@@ -50,7 +50,7 @@ post_run(struct web_request *r)
 	config = yyjson_obj_get(yyjson_doc_get_root(body), "config");
 	if (!yyjson_is_obj(external))
 		answer_fault(r, 400, "external: must be an object");
-	else if (config != NULL && !yyjson_is_obj(config))
+	else if (!json_is_absent(config) && !yyjson_is_obj(config))
 		answer_fault(r, 400, "config: must be an object");
 	else
 		run_test(r, external, config);
@@ -76,22 +76,11 @@ get_demo(struct web_request *r)
 	    yyjson_doc_get_root(config));
 }
 
-static struct task *
-find_task(struct web_request *r)
-{
-	struct str fid = request_segment(r, 1);
-	struct task *t = map_get(&request_simulator(r)->tasks, fid);
-
-	if (t == NULL)
-		answer_fault(r, 404, "there is no task %.60s", fid.p);
-	return t;
-}
-
 void
 get_log(struct web_request *r)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
-	const struct task *t = find_task(r);
+	const struct task *t = find_task(r, 1);
 	uint64_t most, first;
 
 	if (t == NULL)
@@ -116,7 +105,7 @@ void
 get_output(struct web_request *r)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
-	const struct task *t = find_task(r);
+	const struct task *t = find_task(r, 1);
 
 	if (t == NULL)
 		return;

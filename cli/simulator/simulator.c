@@ -213,6 +213,13 @@ answer_why(struct web_request *r, const struct why *w)
 	answer_fault(r, err_http(w->err), "%s", w->text);
 }
 
+void
+answer_absent(struct web_request *r, const char *what, struct str fid)
+{
+	answer_fault(r, 404, "there is no %s %.*s", what,
+	    (int)MIN(fid.n, FID_BYTES_MAX), fid.p);
+}
+
 /* The port's own refusals have the envelope, too (external.md §1). */
 static void
 refuse_request(struct web_request *r, int status, const char *code,

@@ -257,11 +257,11 @@ check_crawler(struct web_request *r, const struct external *x,
 		    "from a stream");
 		return false;
 	}
-	if (params != NULL && !yyjson_is_obj(params)) {
+	if (!json_is_absent(params) && !yyjson_is_obj(params)) {
 		answer_fault(r, 400, "params: must be an object");
 		return false;
 	}
-	if ((credential != NULL || needs_credential(x)) &&
+	if ((!json_is_absent(credential) || needs_credential(x)) &&
 	    !yyjson_is_obj(credential)) {
 		answer_fault(r, 400, "credential: must be an object");
 		return false;
@@ -331,8 +331,7 @@ post_crawler(struct web_request *r)
 	const struct crawler *c;
 
 	if (x == NULL) {
-		answer_fault(r, 404, "there is no external object %.60s",
-		    fid.p);
+		answer_absent(r, "external object", fid);
 		return;
 	}
 	if (!request_json(r, &body))
@@ -355,7 +354,7 @@ find_crawler(struct web_request *r, size_t segment)
 	struct crawler *c = map_get(&request_simulator(r)->crawlers, fid);
 
 	if (c == NULL)
-		answer_fault(r, 404, "there is no crawler %.60s", fid.p);
+		answer_absent(r, "crawler", fid);
 	return c;
 }
 
@@ -553,7 +552,6 @@ send_task(struct web_request *r, struct task *t)
 	    .done = started, .arg = s };
 	if (e == OK)
 		e = simulator_call(t->simulator, &o, &w);
-	explicit_bzero(body.p, body.n);
 	if (e == OK)
 		return;
 	task_set_status(t, TASK_FAILED, STR("The task was not sent"),
@@ -637,20 +635,20 @@ post_task(struct web_request *r)
 	if (c == NULL || !request_json(r, &body))
 		return;
 	params = yyjson_obj_get(yyjson_doc_get_root(body), "params");
-	if (params != NULL && !yyjson_is_obj(params))
-		answer_fault(r, 400, "params: must be an object");
-	else
+	if (json_is_absent(params) || yyjson_is_obj(params))
 		start_task(r, c, params);
+	else
+		answer_fault(r, 400, "params: must be an object");
 }
 
-static struct task *
+struct task *
 find_task(struct web_request *r, size_t segment)
 {
 	struct str fid = request_segment(r, segment);
 	struct task *t = map_get(&request_simulator(r)->tasks, fid);
 
 	if (t == NULL)
-		answer_fault(r, 404, "there is no task %.60s", fid.p);
+		answer_absent(r, "task", fid);
 	return t;
 }
 

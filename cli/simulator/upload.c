@@ -61,18 +61,18 @@ set_failure_why(struct call *c, const struct why *w)
 struct cut_body {
 	struct web_pull pull;
 	struct buf bytes;
+	size_t at;                   /* taken so far */
 };
 
 static bool
 pull_cut(struct web_pull *p, struct buf *out, size_t room)
 {
 	struct cut_body *b = CONTAINER(p, struct cut_body, pull);
-	size_t n = MIN(room, b->bytes.n);
+	size_t n = MIN(room, b->bytes.n - b->at);
 
-	buf_put(out, b->bytes.p, n);
-	memmove(b->bytes.p, b->bytes.p + n, b->bytes.n - n);
-	b->bytes.n -= n;
-	return b->bytes.n > 0;
+	buf_put_str(out, str_cut(buf_str(&b->bytes), b->at, b->at + n));
+	b->at += n;
+	return b->at < b->bytes.n;
 }
 
 static void
@@ -218,7 +218,7 @@ decode_body(struct call *c)
 }
 
 static bool
-find_task(struct call *c)
+find_task_of(struct call *c)
 {
 	struct str fid = request_segment(c->request, 2);
 
@@ -509,7 +509,7 @@ run_call(struct call *c)
 {
 	if (refuse_by_plan(c))
 		return;
-	if (find_task(c) && read_key(c) && decode_body(c)) {
+	if (find_task_of(c) && read_key(c) && decode_body(c)) {
 		if (c->kind == FAULT_UPLOAD)
 			accept_upload(c);
 		else

@@ -70,7 +70,8 @@ class Backend:
     def task(self, endpoint, **more):
         """The fid of a task that runs."""
         crawler = self.crawler(self.external(endpoint, **more))
-        code, said = self.ask("POST", f"/actions/crawlers/{crawler}/task", {})
+        code, said = self.ask("POST", f"/actions/crawlers/{crawler}/task",
+                              {"params": None})
         assert code == 200, said
         return said["payload"]["meta"]["fid"]
 
@@ -181,6 +182,11 @@ def command_line():
     check("... with the member's name", "faults[0].status" in got.stderr,
           got.stderr)
     b = Backend("ends")
+    got = run("--listen", f"127.0.0.1:{b.port}")
+    same("a port in use is refused", got.returncode, 75)
+    for seconds in "0", "86401":
+        same(f"--silence {seconds} is refused",
+             run("--silence", seconds).returncode, 64)
     same("it ends in order", b.stop(), 0)
 
 
@@ -290,6 +296,13 @@ def crawlers(b, peer):
     c = said["payload"]["crawler"]["meta"]["fid"]
     same("... it can be read", b.ask("GET", f"/crawlers/{c}")[1]["payload"],
          said["payload"]["crawler"])
+    for kind, code in ((None, 200), ("none", 200), ("ignore", 200),
+                       ("oauth", 400), ({"type": "oauth"}, 400),
+                       ({"type": "none"}, 200), ({"oauth": {}}, 400)):
+        y = b.external(peer.url, credential=kind)
+        same(f"a crawler without a credential for {kind}", b.ask(
+            "POST", f"/actions/externals/{y}/crawler",
+            {"meta": STREAM, "params": None, "credential": None})[0], code)
     path = f"/actions/crawlers/{c}/task"
     refused("a task with bad params", b.ask("POST", path, {"params": {"n": 0}}),
             400, "params.n: is less than its min")
