@@ -2,11 +2,9 @@
 
 #include <stdarg.h>
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 #include "base/json.h"
 #include "base/time.h"
+#include "engine/schema/schema.h"
 
 /* A value as checks see it: numbers and dates compare by `number`. */
 struct value {
@@ -192,31 +190,40 @@ holds(const struct rule *r, const struct value *a, const struct value *b)
 
 /* ---- The form ------------------------------------------------------- */
 
-static pcre2_code *
-compile(yyjson_val *regex)
+/* A schema whose pattern it is; NULL: it is no regular expression. */
+static struct schema *
+compile_regex(yyjson_val *regex)
 {
-	int fault;
-	PCRE2_SIZE at;
-	struct str s = json_text(regex);
+	yyjson_mut_doc *made = yyjson_mut_doc_new(NULL);
+	yyjson_mut_val *root = yyjson_mut_obj(made);
+	struct schema *out;
+	yyjson_doc *doc;
 
-	return pcre2_compile((PCRE2_SPTR)s.p, s.n, PCRE2_UTF |
-	    PCRE2_NEVER_BACKSLASH_C, &fault, &at, NULL);
+	yyjson_mut_doc_set_root(made, root);
+	yyjson_mut_obj_add_val(made, root, "pattern", yyjson_val_mut_copy(made,
+	    regex));
+	doc = yyjson_mut_doc_imut_copy(made, NULL);
+	CHECK(doc != NULL);
+	(void)!schema_compile(yyjson_doc_get_root(doc), &out, NULL);
+	yyjson_doc_free(doc);
+	yyjson_mut_doc_free(made);
+	return out;
 }
 
 static enum err
 check_row_regex(yyjson_val *row, size_t i, struct why *w)
 {
 	yyjson_val *regex = yyjson_obj_get(row, "regex");
-	pcre2_code *code;
+	struct schema *schema;
 
 	if (json_is_absent(regex))
 		return OK;
 	if (!yyjson_is_str(regex))
 		return refuse_row(w, i, "regex", "must be a text");
-	code = compile(regex);
-	if (code == NULL)
+	schema = compile_regex(regex);
+	if (schema == NULL)
 		return refuse_row(w, i, "regex", "is no regular expression");
-	pcre2_code_free(code);
+	schema_free(&schema);
 	return OK;
 }
 
@@ -312,24 +319,11 @@ add_fault(struct param_faults *f, struct str name, const char *fmt, ...)
 }
 
 static bool
-matches(yyjson_val *regex, struct str s)
+matches(yyjson_val *regex, yyjson_val *text)
 {
-	pcre2_code *code = compile(regex);
-	pcre2_match_data *data = code == NULL ? NULL :
-	    pcre2_match_data_create(1, NULL);
-	pcre2_match_context *limits = pcre2_match_context_create(NULL);
-	int found = -1;
+	FREED(schema_free) struct schema *schema = compile_regex(regex);
 
-	if (data != NULL && limits != NULL) {
-		pcre2_set_match_limit(limits, PARAM_REGEX_MATCH_LIMIT);
-		pcre2_set_depth_limit(limits, PARAM_REGEX_MATCH_LIMIT);
-		found = pcre2_match(code, (PCRE2_SPTR)s.p, s.n, 0, 0, data,
-		    limits);
-	}
-	pcre2_match_context_free(limits);
-	pcre2_match_data_free(data);
-	pcre2_code_free(code);
-	return found >= 0;
+	return schema != NULL && schema_check(schema, text, 0, NULL, NULL);
 }
 
 /* Options are values, or {value,label}. */
@@ -389,7 +383,7 @@ check_value(yyjson_val *row, struct str name, const struct value *v,
 	    !are_options(options, v->json))
 		add_fault(f, name, "is none of its options");
 	else if (!json_is_absent(regex) && v->text.p != NULL &&
-	    !matches(regex, v->text))
+	    !matches(regex, v->json))
 		add_fault(f, name, "does not match its regex");
 }
 

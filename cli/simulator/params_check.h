@@ -7,6 +7,9 @@
  *      "type":"date","min":null,"max":null,"regex":null,"options":[],
  *      "restrictions":[{"rule":"lt","target":"until","message":"..."}]}
  *
+ * A regex is one of JavaScript's, as `pattern` of JSON Schema has them, within
+ * the limits of engine/schema.
+ *
  * Thread: any; pure.
  * Source: external.md §9 for rows, types, values and restrictions; §15 for the
  * misspelt names.
@@ -21,8 +24,6 @@
 
 #define PARAMS_MAX 200u
 #define PARAM_FAULTS_MAX 50u
-/* Of PCRE2 for one value; beyond, the value is refused. */
-#define PARAM_REGEX_MATCH_LIMIT 100000u
 
 /* Sentences about parameters, each of which begins with the parameter. */
 struct param_faults {
