@@ -6,7 +6,9 @@ program=$1 folder=$2
 shift 2
 for page; do
 	verb=${page#argiope}
-	verb=$(echo "${verb%.1}" | tr - ' ')
+	verb=${verb#-}
+	# The second word of a verb may have a hyphen of its own.
+	verb=$(echo "${verb%.1}" | sed 's/-/ /')
 	# shellcheck disable=SC2086 # a verb has up to two words
 	"$program" man $verb >"$folder/$page"
 done

@@ -105,7 +105,7 @@ log_call(const struct call *c, int status, const char *fault)
 {
 	char note[80];
 
-	snprintf(note, sizeof(note), "%s=%llu%s%s", kind_names[c->kind],
+	snprintf(note, sizeof(note), "%s_number=%llu%s%s", kind_names[c->kind],
 	    (unsigned long long)c->number, fault[0] == '\0' ? "" : " fault=",
 	    fault);
 	log_request(c->request, status, note);

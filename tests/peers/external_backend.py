@@ -655,8 +655,9 @@ def faults(peer):
     same("then all is well", b.report(t, 104)[0], 200)
     with open(b.log) as f:
         log = f.read()
-    for word in ("upload=1 fault=status", "upload=4 fault=cut_bytes",
-                 "upload=5 fault=reply_lost", "upload=7 fault=redirect"):
+    for word in ("upload_number=1 fault=status", "upload_number=4 fault=cut_bytes",
+                 "upload_number=5 fault=reply_lost",
+                 "upload_number=7 fault=redirect"):
         check(f"the log has {word}", word in log)
     same("it ends in order", b.stop(), 0)
     b = Backend("lines", faults=[upload(1, refused_lines=[1, 3]),
