@@ -24,7 +24,7 @@
 
 /*  name                  default      what it bounds */
 #define SIMULATOR_LIMITS(X)                                                  \
-	X(externals_max,      100,         "external objects; more: 429")     \
+	X(externals_max,      1000,        "external objects; more: 429")     \
 	X(crawlers_max,       1000,        "crawlers; more: 429")             \
 	X(tasks_max,          1000,        "tasks; more: 429")                \
 	X(documents_max,      100000,      "of a task; more: 429")            \
