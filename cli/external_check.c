@@ -32,11 +32,11 @@ const struct option_verb external_check_verb = {
 	"schema, and must have its docIdField.  Nothing is archived or kept.\n"
 	"A call is tried 3 times; where it still fails the run ends and says "
 	"who can do something about it: config is the user (parameters, "
-	"credential), transient is nobody but time, system is the connector's "
+	"credential), transient is time alone, system is the connector's "
 	"author, or whoever runs Argiope.\n"
 	"Example: argiope external check books.json --params params.json\n"
-	"Exit code: 0; 65 the file, the parameters or a document is not as it "
-	"should be; 69 the source failed; 75 it was interrupted; 64 the "
+	"Exit code: 0; 65 the file, the parameters or a document is "
+	"invalid; 69 the source failed; 75 it was interrupted; 64 the "
 	"command line is wrong; 66 there is no such file or credential.",
 	rows, ARRAY_LEN(rows)
 };
@@ -122,7 +122,7 @@ say_end(const struct checking *k)
 	if (r->end.kind == DOCUMENTS_FAILED)
 		external_input_say("%s: %.*s", document_fault_name(
 		    r->end.fault), STR_FMT(r->end.text));
-	external_input_say("documents: %llu, not as they should be: %llu; "
+	external_input_say("documents: %llu, invalid: %llu; "
 	    "requests: %llu", (unsigned long long)k->input.documents,
 	    (unsigned long long)k->input.rejected,
 	    (unsigned long long)k->calls);

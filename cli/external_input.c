@@ -135,8 +135,8 @@ external_input_order(struct external_input *x, yyjson_val *params,
 
 	if (external_params_check(x->connector, params, &faults, &normal,
 	    &first) != OK)
-		return why(w, ERR_INPUT, "the parameters are not as %s wants "
-		    "them", x->cli->options.operands[0]);
+		return why(w, ERR_INPUT, "the parameters are invalid for %s",
+		    x->cli->options.operands[0]);
 	enum err e = external_order_make(x->connector, buf_str(&normal),
 	    &order, w);
 	if (e != OK)

@@ -16,7 +16,7 @@
 
 /* The member of the configuration that is no parameter. */
 #define CREDENTIAL "credential"
-/* Documents that are not as they should be, until the run is ended. */
+/* Invalid documents, until the run is ended. */
 #define REJECTED_MAX 100u
 
 static const struct option_row rows[] = {
@@ -49,7 +49,7 @@ const struct option_verb external_tap_verb = {
 	"Example: argiope external tap books.json --config config.json | "
 	"target-jsonl\n"
 	"Exit code: 0; 65 the file, the configuration, the state or the "
-	"documents are not as they should be; 69 the source failed; 75 it was "
+	"documents are invalid; 69 the source failed; 75 it was "
 	"interrupted; 64 the command line is wrong; 66 there is no such file.",
 	rows, ARRAY_LEN(rows)
 };

@@ -35,7 +35,7 @@ calls = re.findall(r"argiope: GET (\S+): 200", err)
 same("and both are told", len(calls), 2)
 check("with the parameters in the address", all(
     "/red%20things?most=7" in x for x in calls), calls)
-check("the sum is told", "documents: 20, not as they should be: 0; "
+check("the sum is told", "documents: 20, invalid: 0; "
       "requests: 2" in err, err)
 
 api.forget()
@@ -75,7 +75,7 @@ same("documents that the schema does not allow", code, 65)
 same("are printed all the same", documents(out), api.items[:20])
 check("and each is named", re.search(r"document 3, 3: .*name", err) and
       re.search(r"document 5, 5: /name: ", err), err)
-check("and counted", "not as they should be: 2" in err, err)
+check("and counted", "invalid: 2" in err, err)
 api.items[2], api.items[4] = api.item(3), api.item(5)
 code, out, err = external("check", api.connector("keyless", docIdField="key"),
                           "--params", params)
