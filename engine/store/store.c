@@ -155,6 +155,18 @@ store_check_text(const char *field, struct str s, size_t bytes_max,
 }
 
 enum err
+store_check_lines(const char *field, struct str s, size_t bytes_max,
+    struct why *w)
+{
+	if (s.n > bytes_max)
+		return why_field(w, ERR_FULL, field, "%zu bytes; at most %zu "
+		    "are allowed", s.n, bytes_max);
+	if (s.n > 0 && (memchr(s.p, '\0', s.n) != NULL || !text_is_utf8(s)))
+		return why_field(w, ERR_INPUT, field, "it is not UTF-8");
+	return OK;
+}
+
+enum err
 store_check_json(const char *field, struct str s, struct why *w)
 {
 	if (s.n == 0)

@@ -60,6 +60,21 @@ void *store_rows_add(struct store_rows *);
 MUST_USE enum err store_rows_end(struct store_rows *, struct query **,
     enum err read, struct arena *, struct why *);
 
+/* INPUT and FULL: a text that may be empty and have several lines. */
+MUST_USE enum err store_check_lines(const char *field, struct str,
+    size_t bytes_max, struct why *);
+
+/*
+ * What verbs about a task of the external door check first; store_external.c.
+ * ABSENT; and STATE when `owned` and the task is closed or another daemon's.
+ */
+struct store_task_head {
+	uint64_t emitted, rejected, log_lines;
+	bool open;
+};
+MUST_USE enum err store_task_head(struct store *, uint64_t id, bool owned,
+    struct store_task_head *, struct why *);
+
 /* Tags as they are stored: a JSON array of strings. */
 void store_tags_put(struct buf *, const struct str *tags, size_t n);
 MUST_USE enum err store_tags_get(struct str json, struct arena *,
