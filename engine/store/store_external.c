@@ -228,13 +228,14 @@ store_task_find(struct store *st, struct str backend, struct str fid,
 	return e;
 }
 
-/* `+number` keeps SQLite from reading all tasks by number. */
-#define LIST_WHERE " (?2 = 0 OR node = ?3) AND (?4 = '' OR backend = ?4)" \
-	" AND (?5 = '' OR connector = ?5) ORDER BY number LIMIT ?6"
+/* `+number`: SQLite reads the index of open tasks, not all tasks by number. */
+#define LIST_WHERE " AND (?2 = 0 OR node = ?3) AND (?4 = '' OR backend = ?4)" \
+	" AND (?5 = '' OR connector = ?5)"
 #define LIST_ALL "SELECT " SHORT_COLUMNS " FROM external_task" \
-	" WHERE number > ?1 AND" LIST_WHERE
+	" WHERE number > ?1" LIST_WHERE " ORDER BY number LIMIT ?6"
 #define LIST_OPEN "SELECT " SHORT_COLUMNS " FROM external_task" \
-	" WHERE closed IS NULL AND +number > ?1 AND" LIST_WHERE
+	" WHERE closed IS NULL AND +number > ?1" LIST_WHERE \
+	" ORDER BY +number LIMIT ?6"
 
 enum err
 store_task_list(struct store *st, const struct store_task_filter *f,
