@@ -13,16 +13,18 @@
  * owner's" is STATE for another daemon and for a closed task, so that a daemon
  * whose tasks were taken over can neither lose nor repeat a document.
  *
- * No row has a credential: the caller leaves the credential out, and the values
- * of parameters of type `password` out of params.  The store cannot tell them
- * from others.
+ * No row has a credential: the caller leaves the credential out, and from
+ * params the values of parameters of type `password`.  The store cannot tell
+ * them from others.
  *
- * Each verb is one commit unless the caller groups it with others; it may block,
- * so a daemon calls it in a store_job (store_async.h).  After UNREACHED each may
- * be called again with the same arguments, unless its comment says otherwise.
+ * Each verb is one commit unless the caller groups it with others.  It may
+ * block, so a daemon calls it in a store_job (store_async.h).  After UNREACHED
+ * it may be called again with the same arguments, unless its comment says
+ * otherwise.
  *
- * Thread: as the store's.  Errors: store.h's; ABSENT when there is no such task;
- * INPUT and FULL of texts, which name the field.
+ * Thread: as the store's.
+ * Errors: store.h's; ABSENT when there is no such task; INPUT and FULL for
+ *         texts, naming the field.
  * Source: contracts/external.md §1 to §7.
  */
 #ifndef ENGINE_STORE_STORE_EXTERNAL_H
@@ -54,6 +56,7 @@ enum store_task_state {
 #undef STORE_TASK_ENUM
 	STORE_TASK_STATE_COUNT
 };
+/* "accepted": as statuses have it. */
 const char *store_task_state_name(enum store_task_state);
 bool store_task_is_closed(enum store_task_state);
 
@@ -87,7 +90,8 @@ struct store_task {
  * Put a new task of this daemon, in the state accepted with code 0, or find the
  * one that has its fid at its backend.  Either way `out` is the stored row,
  * whole, and `made` says which.  FULL, with the field tasks_max, when the
- * connector has `open_max` open tasks already; FULL at STORE_TASKS_MAX.
+ * connector has `open_max` open tasks already; FULL at STORE_TASKS_MAX.  A call
+ * that is repeated after UNREACHED may find the task that it has made.
  * Memory: `a`.
  */
 MUST_USE enum err store_task_put(struct store *, const struct store_task *,
@@ -142,7 +146,7 @@ MUST_USE enum err store_task_set_endpoint(struct store *, uint64_t id,
 /* The owner's: what the uploader needs to send a batch again as it was. */
 MUST_USE enum err store_task_set_delivery(struct store *, uint64_t id,
     struct str delivery, struct wall now, struct why *);
-/* Of any daemon: the next attempt, or batch of an open task, has no cursor. */
+/* Any daemon's: no cursor and no checkpoint, until the owner emits again. */
 MUST_USE enum err store_task_reset_cursor(struct store *, uint64_t id,
     struct wall now, struct why *);
 
@@ -157,12 +161,15 @@ struct store_task_end {
 MUST_USE enum err store_task_close(struct store *, uint64_t id,
     const struct store_task_end *, struct wall now, bool *changed,
     struct why *);
-/* An undelivered task (STATE: it is none) drains again, on this daemon. */
+/*
+ * An undelivered task drains again, on this daemon.  STATE: it is not
+ * undelivered; after UNREACHED that may mean that it is done.
+ */
 MUST_USE enum err store_task_redeliver(struct store *, uint64_t id,
     struct wall now, struct why *);
 /*
- * Forget tasks that were closed before `before` with all that is theirs, at most
- * STORE_FORGET_MAX of them; `n`: how many.
+ * Forget tasks that were closed before `before` with all that is theirs, the
+ * oldest first, at most STORE_FORGET_MAX of them; `n`: how many.
  */
 MUST_USE enum err store_task_forget(struct store *, struct wall before,
     size_t *n, struct why *);
@@ -171,9 +178,9 @@ MUST_USE enum err store_task_forget(struct store *, struct wall before,
 
 /*
  * In a shared store: this daemon's tasks are its own until `until`.  Call it
- * before the first task and well before `until`; the daemons' clocks agree to a
- * fraction of that.  `kept` is false when the lease had ended, so that tasks may
- * have been taken over.  In a file it does nothing.  It does not change
+ * before the first task and well before `until`; the daemons' clocks agree to
+ * a fraction of that.  `kept` is false when the lease had ended, so that tasks
+ * may have been taken over.  In a file it does nothing.  It does not change
  * store_version().
  */
 MUST_USE enum err store_lease_renew(struct store *, struct wall now,
@@ -225,7 +232,8 @@ MUST_USE enum err store_spool_read(struct store *, uint64_t id, uint64_t from,
     size_t *n, struct why *);
 
 struct store_ack {
-	uint64_t first, last;        /* numbers; those that are gone are none */
+	/* Numbers; documents of the range that are gone already are ignored. */
+	uint64_t first, last;
 	/* The ones in that range which the back end refused: number, pointer
 	 * and message. */
 	const struct store_document *refused;
@@ -235,7 +243,7 @@ struct store_ack {
 /* The owner's: these documents have left the spool.  One commit. */
 MUST_USE enum err store_spool_ack(struct store *, uint64_t id,
     const struct store_ack *, struct wall now, struct why *);
-/* Of any daemon; the documents are counted as dropped. */
+/* Any daemon's.  The documents are counted as dropped. */
 MUST_USE enum err store_spool_drop(struct store *, uint64_t id,
     struct wall now, struct why *);
 
