@@ -2,7 +2,7 @@
  * A child emits documents into the spool and acknowledges them, tells each
  * commit through a pipe, and is killed at a random moment, again and again: no
  * document is lost, none comes twice, and the cursor is where the documents
- * are.  The same when it is the server that is killed, which the child outlives.
+ * are.  Then the server is killed, which the child outlives.
  */
 #include "engine/store/store_external.h"
 

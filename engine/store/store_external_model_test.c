@@ -1,8 +1,8 @@
 /*
  * Random operations of daemons on tasks of the external door, and a model of
- * them in memory: after each one both have the same tasks, documents and counts.
- * On a PostgreSQL server two daemons share the store; a daemon restarts now and
- * then.  ARGIOPE_SEED repeats what a printed seed has done.
+ * them in memory: after each one both have the same tasks, documents and
+ * counts.  On a PostgreSQL server two daemons share the store; a daemon
+ * restarts now and then.  ARGIOPE_SEED repeats what a printed seed has done.
  */
 #include "engine/store/store_external.h"
 

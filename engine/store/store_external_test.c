@@ -1,4 +1,4 @@
-/* Tasks, spool, logs, cursors and registrations as rows, in both databases. */
+/* Tasks of the external door, their documents and logs, in both databases. */
 #include "engine/store/store_external.h"
 
 #include <setjmp.h>
@@ -767,7 +767,7 @@ rejected_documents_are_bounded(void **state)
 	assert_int_equal(got[0].number, 11);
 }
 
-/* --- log, cursors, registrations ------------------------------------------ */
+/* --- log, cursors -------------------------------------------------------- */
 
 static size_t
 read_log(uint64_t id, uint64_t after, struct store_log_line **lines)
@@ -834,6 +834,7 @@ newest_lines_are_kept(void **state)
 	assert_int_equal(store_log_add(store, 99, NULL, 0, NULL), ERR_ABSENT);
 }
 
+/* The closing of a task keeps its cursor for the crawler, if that is said. */
 static void
 cursors_of_crawlers(void **state)
 {
@@ -844,9 +845,6 @@ cursors_of_crawlers(void **state)
 	bool made;
 
 	(void)state;
-	assert_int_equal(store_cursor_get(store, &c, &arena, &cursor, NULL),
-	    ERR_ABSENT);
-	/* With the closing of a task, if that is said. */
 	emit(put("acme", "t1").id, 1, NULL, 0, "{\"at\":7}");
 	close_as(1, STORE_TASK_DONE, false, true, t0);
 	ok(store_cursor_get(store, &c, &arena, &cursor, &w), &w);
@@ -856,88 +854,13 @@ cursors_of_crawlers(void **state)
 	ok(store_cursor_get(store, &c, &arena, &cursor, &w), &w);
 	assert_text(cursor, "{\"at\":7}");
 	/* A task of no crawler leaves none. */
-	t.crawler = STR("");
+	t.crawler = c.crawler = STR("");
 	ok(store_task_put(store, &t, OPEN_MAX, t0, &arena, &out, &made, &w),
 	    &w);
 	emit(out.id, 1, NULL, 0, "9");
 	close_as(out.id, STORE_TASK_DONE, false, true, t0);
-	ok(store_cursor_put(store, &c, STR("10"), t0, &w), &w);
-	ok(store_cursor_get(store, &c, &arena, &cursor, &w), &w);
-	assert_text(cursor, "10");
-	c.backend = STR("beta");
 	assert_int_equal(store_cursor_get(store, &c, &arena, &cursor, NULL),
 	    ERR_ABSENT);
-	c.backend = STR("acme");
-	ok(store_cursor_reset(store, &c, &w), &w);
-	assert_int_equal(store_cursor_get(store, &c, &arena, &cursor, NULL),
-	    ERR_ABSENT);
-	ok(store_cursor_reset(store, &c, &w), &w);
-	refused(store_cursor_put(store, &c, letters(STORE_CURSOR_BYTES_MAX +
-	    1), t0, &w), ERR_FULL, "cursor", &w);
-	c.crawler = STR("");
-	refused(store_cursor_put(store, &c, STR("1"), t0, &w), ERR_INPUT,
-	    "crawler", &w);
-}
-
-static void
-registrations(void **state)
-{
-	struct store_registration r = { STR("acme"), STR("feed"), STR("x1"),
-	    3, STR("abcd"), { 0 } }, got, *list;
-	struct why w = WHY_INIT;
-	uint64_t version;
-	size_t n;
-
-	(void)state;
-	assert_int_equal(store_registration_newest(store, STR("acme"),
-	    STR("feed"), &arena, &got, NULL), ERR_ABSENT);
-	assert_int_equal(store_published_get(store, STR("feed"), &version,
-	    NULL), ERR_ABSENT);
-	assert_int_equal(store_published_put(store, STR("feed"), 3, t0, NULL),
-	    ERR_ABSENT);
-	ok(store_registration_put(store, &r, t0, &w), &w);
-	r.version = 12;
-	ok(store_registration_put(store, &r, t0, &w), &w);
-	r.hash = STR("ef01");
-	ok(store_registration_put(store, &r, seconds(1), &w), &w);
-	r.backend = STR("beta");
-	r.version = 20;
-	ok(store_registration_put(store, &r, t0, &w), &w);
-	ok(store_registration_newest(store, STR("acme"), STR("feed"), &arena,
-	    &got, &w), &w);
-	assert_int_equal(got.version, 12);
-	assert_text(got.hash, "ef01");
-	assert_true(got.registered.us == seconds(1).us);
-	ok(store_registration_get(store, STR("acme"), STR("feed"), 3, &arena,
-	    &got, &w), &w);
-	assert_text(got.hash, "abcd");
-	assert_text(got.fid, "x1");
-	assert_int_equal(store_registration_get(store, STR("acme"),
-	    STR("feed"), 20, &arena, &got, NULL), ERR_ABSENT);
-	ok(store_registration_list(store, STR("feed"), &arena, &list, &n, &w),
-	    &w);
-	assert_int_equal(n, 3);
-	assert_int_equal(list[1].version, 12);
-	assert_text(list[2].backend, "beta");
-	ok(store_registration_list(store, STR(""), &arena, &list, &n, &w),
-	    &w);
-	assert_int_equal(n, 3);
-	/* Published versions. */
-	ok(store_published_put(store, STR("feed"), 20, t0, &w), &w);
-	ok(store_published_put(store, STR("feed"), 3, t0, &w), &w);
-	ok(store_published_get(store, STR("feed"), &version, &w), &w);
-	assert_int_equal(version, 3);
-	ok(store_published_drop(store, STR("feed"), &w), &w);
-	assert_int_equal(store_published_get(store, STR("feed"), &version,
-	    NULL), ERR_ABSENT);
-	/* Limits. */
-	r.hash = letters(STORE_HASH_BYTES_MAX + 1);
-	refused(store_registration_put(store, &r, t0, &w), ERR_FULL, "hash",
-	    &w);
-	r.hash = letters(STORE_HASH_BYTES_MAX);
-	r.version = UINT64_MAX;
-	refused(store_registration_put(store, &r, t0, &w), ERR_INPUT,
-	    "version", &w);
 }
 
 /* Fill a table up to `most` rows with one statement of both dialects. */
@@ -961,15 +884,9 @@ fill_table(const char *sqlite, const char *postgresql, size_t n)
 #define SERIES " FROM generate_series(1, ?1::int8) AS c(i)"
 
 static void
-rows_are_bounded(void **state)
+tasks_are_bounded(void **state)
 {
 	struct store_task t = sample_task("acme", "t1"), out;
-	struct store_registration r = { STR("acme"), STR("feed"), STR("x1"),
-	    3, STR("abcd"), { 0 } };
-	struct store_crawler c = { STR("acme"), STR("feed"), STR("new") };
-	struct store_crawler oldest = { STR("b"), STR("c"), STR("1") };
-	struct store_crawler second = { STR("b"), STR("c"), STR("2") };
-	struct str cursor;
 	struct why w = WHY_INIT;
 	bool made;
 
@@ -984,24 +901,6 @@ rows_are_bounded(void **state)
 	put("acme", "last");
 	refused(store_task_put(store, &t, OPEN_MAX, t0, &arena, &out, &made,
 	    &w), ERR_FULL, "", &w);
-#define CURSORS "INSERT INTO external_cursor (backend, connector, crawler," \
-	" cursor, changed) "
-#define CURSOR "SELECT 'b', 'c', CAST(i AS TEXT), '1', i"
-	fill_table(COUNTED CURSORS CURSOR " FROM c", CURSORS CURSOR SERIES,
-	    STORE_CURSORS_MAX);
-	ok(store_cursor_put(store, &c, STR("1"), t0, &w), &w);
-	assert_int_equal(store_cursor_get(store, &oldest, &arena, &cursor,
-	    NULL), ERR_ABSENT);
-	ok(store_cursor_get(store, &second, &arena, &cursor, &w), &w);
-#define REGISTRATIONS "INSERT INTO external_registration (backend," \
-	" connector, version, fid, hash, registered) "
-#define REGISTRATION "SELECT 'b', 'c', i, 'f', 'h', 1"
-	fill_table(COUNTED REGISTRATIONS REGISTRATION " FROM c", REGISTRATIONS
-	    REGISTRATION SERIES, STORE_REGISTRATIONS_MAX - 1);
-	ok(store_registration_put(store, &r, t0, &w), &w);
-	ok(store_registration_put(store, &r, seconds(1), &w), &w);
-	r.version++;
-	refused(store_registration_put(store, &r, t0, &w), ERR_FULL, "", &w);
 }
 
 #define WITH(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -1018,7 +917,7 @@ main(int argc, char **argv)
 		WITH(groups), WITH(limits_of_documents),
 		WITH(rejected_documents_are_bounded),
 		WITH(newest_lines_are_kept), WITH(cursors_of_crawlers),
-		WITH(registrations), WITH(rows_are_bounded),
+		WITH(tasks_are_bounded),
 	};
 
 	if (!store_test_begin(argc, argv))

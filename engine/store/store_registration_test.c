@@ -1,0 +1,249 @@
+/* Cursors of crawlers, and registrations, in both databases. */
+#include "engine/store/store_external.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/store/store_testing.h"
+#include "os/postgresql_testing.h"
+#include "os/tree.h"
+
+static char dir[64];
+static struct store *store;
+static struct arena arena;
+static const struct wall t0 = { INT64_C(1795166296000000) };  /* 2026-11-20 */
+
+static int
+setup(void **state)
+{
+	(void)state;
+	snprintf(dir, sizeof(dir), "/tmp/argiope-store-XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	store_test_renew();
+	assert_int_equal(store_test_open(dir, NULL, &store, NULL), OK);
+	arena = ARENA_INIT;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	assert_int_equal(store_test_check(dir, store, NULL), OK);
+	store_close(&store);
+	arena_free(&arena);
+	return tree_remove(dir, NULL) != OK;
+}
+
+static void
+ok(enum err e, struct why *w)
+{
+	if (e != OK)
+		fail_msg("%s", w->text);
+}
+
+static void
+refused(enum err got, enum err wanted, const char *field, struct why *w)
+{
+	assert_int_equal(got, wanted);
+	assert_string_equal(w->field, field);
+	*w = WHY_INIT;
+}
+
+static struct wall
+seconds(int n)
+{
+	return (struct wall){ t0.us + n * US_PER_S };
+}
+
+static void
+assert_text(struct str s, const char *text)
+{
+	assert_int_equal(s.n, strlen(text));
+	if (s.n > 0)
+		assert_memory_equal(s.p, text, s.n);
+}
+
+static struct str
+letters(size_t n)
+{
+	char *p = arena_take(&arena, n);
+
+	memset(p, 'x', n);
+	return (struct str){ p, n };
+}
+
+/* Fill a table up to `most` rows with one statement of both dialects. */
+static void
+fill_table(const char *sqlite, const char *postgresql, size_t n)
+{
+	struct sql text = { sqlite, postgresql };
+	struct database *d;
+
+	assert_int_equal(store_test_database(dir, &d, NULL), OK);
+	struct query *q = database_query_sql(d, &text);
+	query_i64(q, 1, (int64_t)n);
+	query_step(q);
+	assert_int_equal(query_changes(q), n);
+	assert_int_equal(query_end(&q, NULL), OK);
+	database_close(&d);
+}
+
+#define COUNTED "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1" \
+	" FROM c WHERE i < ?1) "
+#define SERIES " FROM generate_series(1, ?1::int8) AS c(i)"
+
+static void
+one_cursor_for_a_crawler(void **state)
+{
+	struct store_crawler c = { STR("acme"), STR("feed"), STR("c1") };
+	struct str cursor;
+	struct why w = WHY_INIT;
+
+	(void)state;
+	assert_int_equal(store_cursor_get(store, &c, &arena, &cursor, NULL),
+	    ERR_ABSENT);
+	ok(store_cursor_put(store, &c, STR("9"), t0, &w), &w);
+	ok(store_cursor_put(store, &c, STR("10"), t0, &w), &w);
+	ok(store_cursor_get(store, &c, &arena, &cursor, &w), &w);
+	assert_text(cursor, "10");
+	c.backend = STR("beta");
+	assert_int_equal(store_cursor_get(store, &c, &arena, &cursor, NULL),
+	    ERR_ABSENT);
+	c.backend = STR("acme");
+	ok(store_cursor_reset(store, &c, &w), &w);
+	assert_int_equal(store_cursor_get(store, &c, &arena, &cursor, NULL),
+	    ERR_ABSENT);
+	ok(store_cursor_reset(store, &c, &w), &w);
+	/* No cursor is put: the same. */
+	ok(store_cursor_put(store, &c, STR("11"), t0, &w), &w);
+	ok(store_cursor_put(store, &c, STR(""), t0, &w), &w);
+	assert_int_equal(store_cursor_get(store, &c, &arena, &cursor, NULL),
+	    ERR_ABSENT);
+	ok(store_cursor_put(store, &c, letters(STORE_CURSOR_BYTES_MAX), t0,
+	    &w), &w);
+	refused(store_cursor_put(store, &c, letters(STORE_CURSOR_BYTES_MAX +
+	    1), t0, &w), ERR_FULL, "cursor", &w);
+	c.crawler = STR("");
+	refused(store_cursor_put(store, &c, STR("1"), t0, &w), ERR_INPUT,
+	    "crawler", &w);
+}
+
+static void
+registrations(void **state)
+{
+	struct store_registration r = { STR("acme"), STR("feed"), STR("x1"),
+	    3, STR("abcd"), { 0 } }, got, *list;
+	struct why w = WHY_INIT;
+	uint64_t version;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(store_registration_newest(store, STR("acme"),
+	    STR("feed"), &arena, &got, NULL), ERR_ABSENT);
+	assert_int_equal(store_published_get(store, STR("feed"), &version,
+	    NULL), ERR_ABSENT);
+	assert_int_equal(store_published_put(store, STR("feed"), 3, t0, NULL),
+	    ERR_ABSENT);
+	ok(store_registration_put(store, &r, t0, &w), &w);
+	r.version = 12;
+	ok(store_registration_put(store, &r, t0, &w), &w);
+	r.hash = STR("ef01");
+	ok(store_registration_put(store, &r, seconds(1), &w), &w);
+	r.backend = STR("beta");
+	r.version = 20;
+	ok(store_registration_put(store, &r, t0, &w), &w);
+	ok(store_registration_newest(store, STR("acme"), STR("feed"), &arena,
+	    &got, &w), &w);
+	assert_int_equal(got.version, 12);
+	assert_text(got.hash, "ef01");
+	assert_true(got.registered.us == seconds(1).us);
+	ok(store_registration_get(store, STR("acme"), STR("feed"), 3, &arena,
+	    &got, &w), &w);
+	assert_text(got.hash, "abcd");
+	assert_text(got.fid, "x1");
+	assert_int_equal(store_registration_get(store, STR("acme"),
+	    STR("feed"), 20, &arena, &got, NULL), ERR_ABSENT);
+	ok(store_registration_list(store, STR("feed"), &arena, &list, &n, &w),
+	    &w);
+	assert_int_equal(n, 3);
+	assert_int_equal(list[1].version, 12);
+	assert_text(list[2].backend, "beta");
+	ok(store_registration_list(store, STR(""), &arena, &list, &n, &w),
+	    &w);
+	assert_int_equal(n, 3);
+	/* Published versions. */
+	ok(store_published_put(store, STR("feed"), 20, t0, &w), &w);
+	ok(store_published_put(store, STR("feed"), 3, t0, &w), &w);
+	ok(store_published_get(store, STR("feed"), &version, &w), &w);
+	assert_int_equal(version, 3);
+	ok(store_published_drop(store, STR("feed"), &w), &w);
+	assert_int_equal(store_published_get(store, STR("feed"), &version,
+	    NULL), ERR_ABSENT);
+	/* Limits. */
+	r.hash = letters(STORE_HASH_BYTES_MAX + 1);
+	refused(store_registration_put(store, &r, t0, &w), ERR_FULL, "hash",
+	    &w);
+	r.hash = letters(STORE_HASH_BYTES_MAX);
+	r.version = UINT64_MAX;
+	refused(store_registration_put(store, &r, t0, &w), ERR_INPUT,
+	    "version", &w);
+}
+
+static void
+cursors_are_bounded(void **state)
+{
+	struct store_crawler c = { STR("acme"), STR("feed"), STR("new") };
+	struct store_crawler oldest = { STR("b"), STR("c"), STR("1") };
+	struct store_crawler second = { STR("b"), STR("c"), STR("2") };
+	struct str cursor;
+	struct why w = WHY_INIT;
+
+	(void)state;
+#define CURSORS "INSERT INTO external_cursor (backend, connector, crawler," \
+	" cursor, changed) "
+#define CURSOR "SELECT 'b', 'c', CAST(i AS TEXT), '1', i"
+	fill_table(COUNTED CURSORS CURSOR " FROM c", CURSORS CURSOR SERIES,
+	    STORE_CURSORS_MAX);
+	ok(store_cursor_put(store, &c, STR("1"), t0, &w), &w);
+	assert_int_equal(store_cursor_get(store, &oldest, &arena, &cursor,
+	    NULL), ERR_ABSENT);
+	ok(store_cursor_get(store, &second, &arena, &cursor, &w), &w);
+}
+
+static void
+registrations_are_bounded(void **state)
+{
+	struct store_registration r = { STR("acme"), STR("feed"), STR("x1"),
+	    3, STR("abcd"), { 0 } };
+	struct why w = WHY_INIT;
+
+	(void)state;
+#define REGISTRATIONS "INSERT INTO external_registration (backend," \
+	" connector, version, fid, hash, registered) "
+#define REGISTRATION "SELECT 'b', 'c', i, 'f', 'h', 1"
+	fill_table(COUNTED REGISTRATIONS REGISTRATION " FROM c", REGISTRATIONS
+	    REGISTRATION SERIES, STORE_REGISTRATIONS_MAX - 1);
+	ok(store_registration_put(store, &r, t0, &w), &w);
+	ok(store_registration_put(store, &r, seconds(1), &w), &w);
+	r.version++;
+	refused(store_registration_put(store, &r, t0, &w), ERR_FULL, "", &w);
+}
+
+#define WITH(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(one_cursor_for_a_crawler), WITH(cursors_are_bounded),
+		WITH(registrations), WITH(registrations_are_bounded),
+	};
+
+	if (!store_test_begin(argc, argv))
+		return POSTGRESQL_TEST_SKIP;
+	return store_test_end(cmocka_run_group_tests(tests, NULL, NULL));
+}
