@@ -101,7 +101,8 @@ MUST_USE enum err store_task_put(struct store *, const struct store_task *,
  * Begin a new attempt of a closed task (STATE: it is open) on this daemon, with
  * `t`'s endpoint, params, crawler, version and reset.  Cursor and checkpoint
  * stay if `keep_cursor` and not t->reset.  What is left in the spool stays.
- * FULL as store_task_put().  After UNREACHED: STATE may mean that it is done.
+ * FULL as store_task_put().  A daemon that has run the earlier attempt has
+ * stopped it before.  After UNREACHED: STATE may mean that it is done.
  */
 MUST_USE enum err store_task_retry(struct store *, uint64_t id,
     const struct store_task *t, bool keep_cursor, size_t open_max,
