@@ -6,7 +6,7 @@
  * connections and the store, asks delivery_next() for the next step, takes it,
  * and tells the outcome.
  *
- *     documents ─► window ─► batch: upload ─► accepted or rejected ─► next
+ *     documents ─► window ─► batch: upload ─► answered ─► next
  *                              │    ▲   │
  *                              │    └───┴── retried, split into halves
  *     progress, silence, closing code ─► status ─► accepted
@@ -84,6 +84,7 @@ struct delivery_time {
 };
 
 struct delivery;
+/* A task without documents or calls so far. */
 struct delivery *delivery_new(const struct delivery_settings *);
 void delivery_free(struct delivery **);
 
@@ -102,7 +103,8 @@ void delivery_put(struct delivery *, uint64_t number, size_t bytes,
     struct mono came);
 /* A document was rejected before the spool, for this reason. */
 void delivery_count_rejected(struct delivery *, struct str reason);
-/* Progress for people; goes out with the next status, or is replaced by then. */
+/* Progress for people: goes out with the next status, unless newer progress
+ * replaces it. */
 void delivery_report(struct delivery *, struct str message);
 /*
  * The connector has ended.  Once all documents below number `end` have been
@@ -119,8 +121,8 @@ void delivery_stop(struct delivery *);
 enum delivery_kind {
 	/*
 	 * Commit delivery_save() together with the spool's changes, then call
-	 * delivery_saved(): documents below `first` go from the spool, and those
-	 * in `rejected` are kept as rejected; `drop_spool`: all go.
+	 * delivery_saved(): documents below `first` go from the spool, and
+	 * those in `rejected` are kept as rejected; `drop_spool`: all go.
 	 */
 	DELIVERY_SAVE,
 	/* POST documents `from` to `to` (exclusive) to ENDPOINT/upload. */
