@@ -13,9 +13,9 @@
  *
  *     running ─► done | gone | undelivered | stopped
  *
- * Documents have consecutive numbers within a task, from 0.  A batch is a range of
- * them; its first unanswered part is the first document of the spool.  Each
- * call's key and range are saved before the call is made, so that the same
+ * Documents have consecutive numbers within a task, from 0.  A batch is a range
+ * of them, and is answered from its front; what is answered leaves the spool.
+ * Each call's key and range are saved before the call is made, so that the same
  * bytes go out under the same key after a restart.
  *
  * Thread: one at a time; pure.  Time and random numbers are arguments.

@@ -324,9 +324,9 @@ crash(struct world *w)
 static void
 feed(struct world *w)
 {
-	if (w->emitted < w->documents && one_in(&w->random, 2))
+	if (w->emitted < w->documents && one_in(&w->random, 3))
 		w->emitted += 1 + (unsigned)(draw(&w->random) %
-		    (w->documents - w->emitted));
+		    MIN(w->documents - w->emitted, 12u));
 	while (delivery_room(w->d) > 0 && delivery_wanted(w->d) < w->emitted) {
 		uint64_t n = delivery_wanted(w->d);
 		delivery_put(w->d, n, w->bytes[n], w->now.mono);
@@ -364,7 +364,7 @@ run_step(struct world *w)
 	feed(w);
 	end_call(w, DELIVERY_UPLOAD);
 	end_call(w, DELIVERY_STATUS);
-	if (one_in(&w->random, 100))
+	if (one_in(&w->random, 40))
 		crash(w);
 	delivery_next(w->d, w->now, &s);
 	switch (s.kind) {

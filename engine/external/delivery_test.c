@@ -134,8 +134,8 @@ gzip_that_was_taken_stays(void **state)
 	rig_reply(&r, DELIVERY_UPLOAD, 200, "");
 	rig_expect_upload(&r, "t1f:1", 1, 2);
 	rig_reply(&r, DELIVERY_UPLOAD, 400, "");
-	/* This batch alone goes without. */
-	rig_put(&r, 1, 5000);
+	/* This batch alone goes without, also after a restart. */
+	rig_crash(&r, 3, 5000);
 	rig_expect_upload(&r, "t1f:1", 1, 2);
 	assert_false(r.step.gzip);
 	rig_reply(&r, DELIVERY_UPLOAD, 200, "");
@@ -143,6 +143,9 @@ gzip_that_was_taken_stays(void **state)
 	assert_true(r.step.gzip);
 	/* Then 415 is one of the other refusals. */
 	rig_reply(&r, DELIVERY_UPLOAD, 415, "");
+	rig_expect_status(&r, "t1f:s1",
+	    "{\"code\":102,\"message\":\"Running\",\"detail\":null}");
+	rig_reply(&r, DELIVERY_STATUS, 200, "");
 	rig_expect_wait_ms(&r, DELIVERY_DENIED_MS);
 	rig_expect_upload(&r, "t1f:2", 2, 3);
 	assert_true(r.step.gzip);
@@ -266,10 +269,11 @@ named_lines_are_rejected(void **state)
 		RIG(r, .batch_documents = 3, .rejected_max = 5);
 		rig_put(&r, 3, 10);
 		rig_expect_upload(&r, "t1f:0", 0, 3);
-		rig_reply(&r, DELIVERY_UPLOAD, statuses[i], "{\"success\":false,"
-		    "\"payload\":{\"count\":1,\"errors\":[{\"line\":3,\"error\""
-		    ":\"late\"},{\"line\":1,\"error\":null},{\"line\":3,"
-		    "\"error\":\"again\"},{\"line\":9}]}}");
+		rig_reply(&r, DELIVERY_UPLOAD, statuses[i],
+		    "{\"success\":false,\"payload\":{\"count\":1,\"errors\":["
+		    "{\"line\":3,\"error\":\"late\"},"
+		    "{\"line\":1,\"error\":null},"
+		    "{\"line\":3,\"error\":\"again\"},{\"line\":9}]}}");
 		rig_put(&r, 3, 10);
 		rig_expect_upload(&r, "t1f:1", 3, 6);
 		char expected[200];
