@@ -268,6 +268,41 @@ calls_wait_for_their_commit(void **state)
 	rig_close(&r);
 }
 
+static void
+rejections_during_a_commit_are_told_next(void **state)
+{
+	(void)state;
+	RIG(r, .batch_documents = 1, .rejected_max = 5);
+	rig_put(&r, 1, 10);
+	rig_expect_upload(&r, "t1f:0", 0, 1);
+	delivery_count_rejected(r.d, STR("x"));
+	delivery_next(r.d, r.now, &r.step);
+	assert_int_equal(r.step.kind, DELIVERY_SAVE);
+	rig_reply(&r, DELIVERY_UPLOAD, 406, "");
+	delivery_saved(r.d, true);
+	delivery_next(r.d, r.now, &r.step);
+	assert_int_equal(r.step.kind, DELIVERY_SAVE);
+	assert_int_equal(r.step.rejected_n, 1);
+	rig_close(&r);
+}
+
+static void
+an_answer_ends_the_time_of_failures(void **state)
+{
+	(void)state;
+	RIG(r, .batch_documents = 1, .retry_s_max = 100, .silence_s = 9000);
+	rig_put(&r, 2, 10);
+	for (unsigned i = 0; i < 2; i++) {
+		rig_expect_upload(&r, i == 0 ? "t1f:0" : "t1f:1", i, i + 1);
+		rig_reply_after(&r, 503, "60");
+		rig_expect_wait_ms(&r, 60000);
+		rig_expect_upload(&r, i == 0 ? "t1f:0" : "t1f:1", i, i + 1);
+		rig_reply(&r, DELIVERY_UPLOAD, 200, "");
+	}
+	assert_int_equal(rig_next(&r)->kind, DELIVERY_WAIT);
+	rig_close(&r);
+}
+
 /* --- Restarts ----------------------------------------------------------- */
 
 static void
@@ -344,6 +379,8 @@ main(void)
 		cmocka_unit_test(too_many_rejected_fail_the_task),
 		cmocka_unit_test(a_stop_ends_everything),
 		cmocka_unit_test(calls_wait_for_their_commit),
+		cmocka_unit_test(rejections_during_a_commit_are_told_next),
+		cmocka_unit_test(an_answer_ends_the_time_of_failures),
 		cmocka_unit_test(restarts_resend_under_the_old_key),
 		cmocka_unit_test(broken_states_are_refused),
 	};
