@@ -215,7 +215,9 @@ twice = {u: n for u, n in answers("killed").items() if n > 1}
 same("killed: each answer is archived once", twice, {})
 requests = collections.Counter(asked())
 again = sum(n - 1 for n in requests.values())
-check("killed: only requests under way came again", again <= kills,
+# A kill may catch two: an answer that is not durable yet, and the call that
+# left when it was whole (driver_early.c).
+check("killed: only requests under way came again", again <= 2 * kills,
       {p: n for p, n in requests.items() if n > 1})
 check("killed: answers were read from the archive", summary["replayed"] > 0)
 is_sound("killed", "killed")
