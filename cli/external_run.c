@@ -192,7 +192,7 @@ open_run(struct life *l, struct why *w)
 }
 
 static enum err
-live(struct life *l, struct why *w)
+run_life(struct life *l, struct why *w)
 {
 	enum err e = open_engine(l, w);
 
@@ -225,7 +225,7 @@ external_run_connector(struct external_run *r, struct why *w)
 	/* Before any thread starts. */
 	loop_on_signal(l.home, got_signal, &l);
 	progress_open(&l.progress, false);
-	e = live(&l, w);
+	e = run_life(&l, w);
 	loop_free(&l.home);
 	enum err removed = tree_remove(l.dir, e == OK ? w : NULL);
 	return e == OK ? removed : e;

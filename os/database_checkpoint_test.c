@@ -173,7 +173,7 @@ copy_file(const char *from, const char *to)
 	assert_int_equal(system(command), 0);
 }
 
-/* What a crash would leave. */
+/* Opens a copy of both files, as a crash would leave them. */
 static void
 assert_rows_of_copy(unsigned last)
 {

@@ -22,12 +22,12 @@
 #include "os/loop.h"
 
 #define CRAWLER_ANSWER_BYTES_MAX ((size_t)1 << 20)
-/* Of an external object's `headers`. */
+/* Header fields in an external object's `headers`. */
 #define CRAWLER_HEADERS_MAX 32u
 
 struct crawler_calls;
 
-/* What came of a call: status 0 and a sentence when there was no answer. */
+/* The outcome of a call: status 0 and a sentence when there was no answer. */
 struct crawler_answer {
 	int status;
 	struct str body;         /* decoded */

@@ -47,7 +47,7 @@ struct upload_answer {
 	struct str json;
 };
 /*
- * What the upload of this key was answered; false when none was.
+ * The answer that the upload of this key got; false when there was none.
  * `same` says whether its content was the same as `content`.
  */
 bool document_set_upload(const struct document_set *, struct str key,

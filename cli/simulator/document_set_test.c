@@ -19,7 +19,8 @@ set_with(size_t documents, size_t uploads, size_t room)
 
 /* Put a document; `id` NULL: it has none.  Whether it was there. */
 static enum err
-put(struct document_set *s, const char *id, const char *json, bool *duplicate)
+put_doc(struct document_set *s, const char *id, const char *json,
+    bool *duplicate)
 {
 	yyjson_doc *d = yyjson_read(json, strlen(json), 0);
 
@@ -36,7 +37,7 @@ expect_put(struct document_set *s, const char *id, const char *json,
 {
 	bool was = !duplicate;
 
-	assert_int_equal(put(s, id, json, &was), OK);
+	assert_int_equal(put_doc(s, id, json, &was), OK);
 	assert_int_equal(was, duplicate);
 }
 
@@ -90,7 +91,7 @@ keeps_its_limits(void **state)
 	(void)state;
 	expect_put(s, "1", "{}", false);
 	expect_put(s, "2", "{}", false);
-	assert_int_equal(put(s, "3", "{}", &duplicate), ERR_FULL);
+	assert_int_equal(put_doc(s, "3", "{}", &duplicate), ERR_FULL);
 	expect_put(s, "2", "{\"a\":1}", true);
 	assert_int_equal(document_set_count(s), 2);
 	document_set_free(&s);
@@ -98,8 +99,8 @@ keeps_its_limits(void **state)
 	s = set_with(9, 1, 8);
 	expect_put(s, "1", "{}", false);
 	expect_put(s, "2", "{}", false);
-	assert_int_equal(put(s, "1", "[1]", &duplicate), ERR_FULL);
-	assert_int_equal(put(s, "3", "{}", &duplicate), ERR_FULL);
+	assert_int_equal(put_doc(s, "1", "[1]", &duplicate), ERR_FULL);
+	assert_int_equal(put_doc(s, "3", "{}", &duplicate), ERR_FULL);
 	expect_put(s, "1", "[]", true);
 	expect_all(s, "[]\n{}");
 	document_set_free(&s);

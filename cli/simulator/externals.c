@@ -26,7 +26,7 @@ respell_credential(yyjson_val *body)
 	return out;
 }
 
-/* Of what a client sent, because the back end fills in the rest of meta. */
+/* From a client's body, because the back end fills in the rest of meta. */
 static enum err
 check_meta(yyjson_val *body, struct why *w)
 {

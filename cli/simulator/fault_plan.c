@@ -19,7 +19,7 @@ struct reading {
 };
 
 static enum err
-refuse(const struct reading *r, const char *name, const char *text)
+refuse_at(const struct reading *r, const char *name, const char *text)
 {
 	return why(r->why, ERR_INPUT, "faults[%zu].%s: %s", r->index, name,
 	    text);
@@ -43,8 +43,8 @@ static enum err
 set_kind(const struct reading *r, const char *name, enum fault_kind kind)
 {
 	if (r->fault->kind != FAULT_NONE)
-		return refuse(r, name, "a fault has one of status, cut_bytes, "
-		    "reply_lost, refused_lines and redirect");
+		return refuse_at(r, name, "a fault has one of status, "
+		    "cut_bytes, reply_lost, refused_lines and redirect");
 	r->fault->kind = kind;
 	return OK;
 }
@@ -61,7 +61,7 @@ read_call(const struct reading *r, const char *name, yyjson_val *v)
 	else if (str_eq(s, STR("status")))
 		r->fault->call = FAULT_STATUS;
 	else
-		return refuse(r, name, "must be \"upload\" or \"status\"");
+		return refuse_at(r, name, "must be \"upload\" or \"status\"");
 	return OK;
 }
 
@@ -101,7 +101,7 @@ static enum err
 read_body(const struct reading *r, const char *name, yyjson_val *v)
 {
 	if (!yyjson_is_str(v))
-		return refuse(r, name, "must be a text");
+		return refuse_at(r, name, "must be a text");
 	r->fault->body = arena_copy(r->arena, json_text(v));
 	return OK;
 }
@@ -126,7 +126,7 @@ static enum err
 read_lost(const struct reading *r, const char *name, yyjson_val *v)
 {
 	if (!yyjson_is_true(v))
-		return refuse(r, name, "must be true");
+		return refuse_at(r, name, "must be true");
 	return set_kind(r, name, FAULT_REPLY_LOST);
 }
 
@@ -139,7 +139,7 @@ read_lines(const struct reading *r, const char *name, yyjson_val *v)
 	yyjson_val *line;
 
 	if (n == 0)
-		return refuse(r, name, "must be a list of line numbers");
+		return refuse_at(r, name, "must be a list of line numbers");
 	if (n > FAULT_LINES_MAX)
 		return why(r->why, ERR_FULL, "faults[%zu].%s: more than %u "
 		    "lines", r->index, name, FAULT_LINES_MAX);
@@ -160,7 +160,7 @@ read_redirect(const struct reading *r, const char *name, yyjson_val *v)
 
 	if (s.n == 0 || memchr(s.p, '\0', s.n) != NULL ||
 	    !text_is_field_value(s))
-		return refuse(r, name, "must be a URL");
+		return refuse_at(r, name, "must be a URL");
 	r->fault->redirect = arena_copy(r->arena, s).p;
 	return set_kind(r, name, FAULT_REDIRECT);
 }
@@ -185,27 +185,28 @@ static const struct {
 
 /* ---- The plan ------------------------------------------------------- */
 
-/* What the members say must go together. */
+/* Members that contradict each other are refused. */
 static enum err
 check_fault(const struct reading *r)
 {
 	struct fault *f = r->fault;
 
 	if (f->number == 0)
-		return refuse(r, "number", "is missing");
+		return refuse_at(r, "number", "is missing");
 	if (f->last == 0)
 		f->last = f->number;
 	if (f->last < f->number)
-		return refuse(r, "last", "is less than number");
+		return refuse_at(r, "last", "is less than number");
 	if (f->kind == FAULT_NONE && f->delay_ms == 0)
-		return refuse(r, "status", "is missing, as are cut_bytes, "
+		return refuse_at(r, "status", "is missing, as are cut_bytes, "
 		    "reply_lost, refused_lines, redirect and delay_ms");
 	if (f->kind != FAULT_ANSWER && f->has_retry_after)
-		return refuse(r, "retry_after_s", "goes with status only");
+		return refuse_at(r, "retry_after_s", "goes with status only");
 	if (f->kind != FAULT_ANSWER && f->body.p != NULL)
-		return refuse(r, "body", "goes with status only");
+		return refuse_at(r, "body", "goes with status only");
 	if (f->kind == FAULT_LINES && f->call != FAULT_UPLOAD)
-		return refuse(r, "refused_lines", "only an upload has lines");
+		return refuse_at(r, "refused_lines",
+		    "only an upload has lines");
 	return OK;
 }
 

@@ -124,7 +124,7 @@ answer_call(struct call *c)
 {
 	struct web_request *r = c->request;
 	const struct fault *f = c->fault;
-	/* What was refused on its merits is refused. */
+	/* A call that is refused anyway keeps its own answer. */
 	bool plain = f == NULL || (c->status != 200 && c->status != 406);
 	enum fault_kind kind = plain ? FAULT_NONE : f->kind;
 	struct call ended = *c;

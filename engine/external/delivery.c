@@ -185,7 +185,7 @@ delivery_batch_part(const struct batch *b)
 	return r;
 }
 
-/* Of the part: its lines with LF between them. */
+/* The part's lines with LF between them. */
 static size_t
 count_part_bytes(const struct delivery *d, struct range part)
 {

@@ -149,7 +149,7 @@ struct delivery_rejected {
 	struct str reason;           /* UTF-8 */
 };
 
-/* What belongs to the step; it is valid until the next call of a function. */
+/* A step and its values, valid until the next call of any function here. */
 struct delivery_step {
 	enum delivery_kind kind;
 	struct str key;              /* the Idempotency-Key of a call */

@@ -20,7 +20,7 @@ struct document {
 	struct mono came;
 };
 
-/* What uploads and statuses have in common: one call at a time, and retries. */
+/* Uploads, or statuses: one call at a time, and its retries. */
 struct channel {
 	bool ready;                  /* there is a call, made or to be made */
 	bool busy;                   /* it is under way */
@@ -53,7 +53,7 @@ struct status {
 	char *message, *detail;      /* never NULL */
 };
 
-/* What gzip meets at this back end. */
+/* Whether this back end accepts gzip. */
 enum gzip_use { GZIP_UNTRIED, GZIP_TAKEN, GZIP_REFUSED };
 
 struct rejected {

@@ -39,7 +39,7 @@ one_in(uint64_t *state, unsigned n)
 	return draw(state) % n == 0;
 }
 
-/* What has been met in all seeds. */
+/* Counts over all seeds. */
 static struct {
 	unsigned crashes, parts, rejected, repeated, compressed;
 } met;
@@ -215,7 +215,7 @@ answer_upload(struct world *w, const struct delivery_step *s, struct call *c)
 
 	met.compressed += s->gzip;
 	met.parts += str_find_char(s->key, '.') < s->key.n;
-	/* What is stored is stored before what follows it is sent. */
+	/* Documents are stored in order: none before an earlier one. */
 	for (uint64_t i = 0; i < s->from; i++)
 		assert_true(w->stored[i] == 1 || w->bad[i]);
 	if (one_in(&w->random, w->faults))
@@ -411,7 +411,7 @@ each_document_arrives_once(void **state)
 	(void)state;
 	for (latest_seed = 1; latest_seed <= ROUNDS(SEEDS); latest_seed++)
 		run_seed(latest_seed);
-	/* What the seeds are for has happened. */
+	/* The seeds have shown each case at least once. */
 	assert_true(met.crashes > ROUNDS(SEEDS));
 	assert_true(met.parts > ROUNDS(SEEDS));
 	assert_true(met.rejected > ROUNDS(SEEDS));

@@ -1,4 +1,4 @@
-/* What the body of a reply says; contracts/external.md §1, §4. */
+/* The parts of a reply's body; contracts/external.md §1, §4. */
 #include "engine/external/delivery_own.h"
 
 void

@@ -258,7 +258,7 @@ calls_wait_for_their_commit(void **state)
 	assert_int_equal(r.step.kind, DELIVERY_SAVE);
 	delivery_next(r.d, r.now, &r.step);
 	assert_int_equal(r.step.kind, DELIVERY_WAIT);
-	/* What changes meanwhile is saved next. */
+	/* Later changes belong to the next save. */
 	delivery_count_rejected(r.d, STR("x"));
 	delivery_saved(r.d, true);
 	delivery_next(r.d, r.now, &r.step);

@@ -6,7 +6,7 @@
 #define VERSION 1u
 
 static enum err
-refuse(struct why *w, const char *field, const char *text)
+refuse_at(struct why *w, const char *field, const char *text)
 {
 	return why_field(w, ERR_INPUT, field, "%s", text);
 }
@@ -77,24 +77,24 @@ read_object(yyjson_val *root, struct arena *a, struct document_cursor *c,
 	yyjson_val *ended = yyjson_obj_get(root, "ended");
 
 	if (!yyjson_is_obj(root))
-		return refuse(w, "cursor", "it is no JSON object");
+		return refuse_at(w, "cursor", "it is no JSON object");
 	if (yyjson_get_uint(yyjson_obj_get(root, "version")) != VERSION)
-		return refuse(w, "cursor.version", "it is not 1");
+		return refuse_at(w, "cursor.version", "it is not 1");
 	if (order != NULL && !yyjson_is_str(order))
-		return refuse(w, "cursor.order", "it is no text");
+		return refuse_at(w, "cursor.order", "it is no text");
 	if (ended != NULL && !yyjson_is_bool(ended))
-		return refuse(w, "cursor.ended", "it is neither true nor "
+		return refuse_at(w, "cursor.ended", "it is neither true nor "
 		    "false");
 	if (!read_states(yyjson_obj_get(root, "from"), a, &c->from,
 	    &c->from_n))
-		return refuse(w, "cursor.from", "it is no list of keys and "
+		return refuse_at(w, "cursor.from", "it is no list of keys and "
 		    "values");
 	if (!read_states(yyjson_obj_get(root, "found"), a, &c->found,
 	    &c->found_n))
-		return refuse(w, "cursor.found", "it is no list of keys and "
+		return refuse_at(w, "cursor.found", "it is no list of keys and "
 		    "values");
 	if (!read_saved(yyjson_obj_get(root, "saved"), a, &c->saved))
-		return refuse(w, "cursor.saved", "it is no base64, or too "
+		return refuse_at(w, "cursor.saved", "it is no base64, or too "
 		    "long");
 	c->order = arena_copy(a, json_text(order));
 	c->ended = yyjson_is_true(ended);

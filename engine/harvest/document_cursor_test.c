@@ -76,7 +76,8 @@ an_empty_text_is_the_beginning(void **state)
 	assert_false(c.ended);
 }
 
-/* What was found wins; keys are sorted, whoever wrote them. */
+/* `found` wins over `from`; keys come out sorted, in whatever order they came.
+ */
 static void
 the_next_run_begins_with_both(void **state)
 {

@@ -90,7 +90,7 @@ end_by_failure(struct document_run *r)
 
 /* ---- Batches -------------------------------------------------------- */
 
-/* What the connector has left for the next run, so far. */
+/* The connector's state for the next run, so far. */
 static void
 take_found(const struct document_run *r, struct arena *a,
     struct document_cursor *c)

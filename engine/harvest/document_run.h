@@ -58,7 +58,7 @@ enum document_end_kind {
 	DOCUMENTS_INTERRUPTED        /* the engine closes, or an operator has
 	                              * ended the crawl */
 };
-/* Who can do something about a failure. */
+/* Who can mend a failure. */
 enum document_fault { DOCUMENT_SYSTEM, DOCUMENT_CONFIG, DOCUMENT_TRANSIENT };
 /* "system", "config", "transient" */
 const char *document_fault_name(enum document_fault);
@@ -69,7 +69,7 @@ struct document_end {
 	struct str code, text;
 };
 
-/* What the connector has to say beside documents. */
+/* A note of the connector, for people. */
 struct document_note {
 	const char *level;           /* "info", "warning" */
 	struct str code, text;

@@ -27,7 +27,7 @@ static atomic_uint items, status, slow_ms;
 static struct str private_host;      /* HOST:PORT; empty: none */
 static const char *whole_body;       /* in place of a page, or NULL */
 
-/* What has come. */
+/* Documents that have come. */
 static char ids[ITEMS_MAX][32];
 static size_t ids_n, batches, notes;
 static struct str cursors[ITEMS_MAX];
@@ -443,7 +443,7 @@ failures_say_who_can_do_something(void **state)
 	close_rig();
 }
 
-/* What was kept before a failure stays kept, and the next run goes on. */
+/* Batches from before a failure stay; the next run continues behind them. */
 static void
 a_failure_moves_no_cursor(void **state)
 {

@@ -26,7 +26,7 @@
 
 static char dir[64];
 
-/* What the child told: the last document of a commit. */
+/* The child's report: the last document of a commit. */
 struct told {
 	uint64_t emitted, acknowledged;
 };

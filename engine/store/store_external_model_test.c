@@ -96,7 +96,7 @@ cursor_of(const struct model_task *t)
 	    t->cursor);
 }
 
-/* What the verbs for owners must return. */
+/* The result that an owner's verbs must have. */
 static enum err
 owners(const struct model_task *t, unsigned k)
 {

@@ -62,14 +62,14 @@ teardown(void **state)
 }
 
 static struct wall
-seconds(int n)
+at_second(int n)
 {
 	return (struct wall){ t0.us + n * US_PER_S };
 }
 
 /* Whether it is new; `id` may be NULL. */
 static bool
-put(struct store *st, const char *fid, uint64_t *id)
+put_task(struct store *st, const char *fid, uint64_t *id)
 {
 	struct store_task t = { .backend = STR("acme"), .fid = str_of(fid),
 	    .connector = STR("feed"), .endpoint = STR("https://e"),
@@ -89,7 +89,7 @@ renew(struct store *st, int now, int until)
 {
 	bool kept;
 
-	assert_int_equal(store_lease_renew(st, seconds(now), seconds(until),
+	assert_int_equal(store_lease_renew(st, at_second(now), at_second(until),
 	    &kept, NULL), OK);
 	return kept;
 }
@@ -100,7 +100,7 @@ take_over(struct store *st, int now)
 	struct why w = WHY_INIT;
 	size_t n;
 
-	if (store_task_take_over(st, seconds(now), &n, &w) != OK)
+	if (store_task_take_over(st, at_second(now), &n, &w) != OK)
 		fail_msg("%s", w.text);
 	return n;
 }
@@ -143,7 +143,7 @@ start_racer(int k)
 	struct store *st = open_node(node);
 	for (int i = 0; i < FIDS; i++) {
 		snprintf(fid, sizeof(fid), "t%d", i);
-		made += put(st, fid, NULL);
+		made += put_task(st, fid, NULL);
 	}
 	_exit(made);
 }
@@ -184,9 +184,9 @@ tasks_are_taken_over(void **state)
 	assert_false(renew(a, 0, 30));
 	assert_false(renew(b, 0, 60));
 	assert_false(renew(c, 0, 60));
-	put(a, "t1", &id);
-	put(a, "t2", &closed);
-	put(b, "t3", NULL);
+	put_task(a, "t1", &id);
+	put_task(a, "t2", &closed);
+	put_task(b, "t3", NULL);
 	assert_int_equal(store_spool_emit(a, id, &m, t0, NULL), OK);
 	assert_int_equal(store_task_close(a, closed, &end, t0, &changed,
 	    NULL), OK);
@@ -218,7 +218,7 @@ static void
 no_lease_at_all(void **state)
 {
 	(void)state;
-	put(a, "t1", NULL);
+	put_task(a, "t1", NULL);
 	renew(b, 0, 60);
 	assert_int_equal(take_over(b, 1), 1);
 	/* After its restart a daemon finds its own. */
@@ -241,10 +241,10 @@ closed_at_another_daemon(void **state)
 	bool changed;
 
 	(void)state;
-	put(a, "t1", &id);
+	put_task(a, "t1", &id);
 	assert_int_equal(store_spool_emit(a, id, &m, t0, NULL), OK);
 	uint64_t before = version_of(a);
-	assert_int_equal(store_task_close(b, id, &end, seconds(1), &changed,
+	assert_int_equal(store_task_close(b, id, &end, at_second(1), &changed,
 	    NULL), OK);
 	assert_true(changed);
 	assert_true(version_of(a) > before);
@@ -254,15 +254,15 @@ closed_at_another_daemon(void **state)
 	/* The owner, which closes it now, finds it closed. */
 	end.status.state = STORE_TASK_DONE;
 	end.by_owner = true;
-	assert_int_equal(store_task_close(a, id, &end, seconds(2), &changed,
+	assert_int_equal(store_task_close(a, id, &end, at_second(2), &changed,
 	    NULL), OK);
 	assert_false(changed);
 	/* A retry belongs to the daemon that got it; one of two wins. */
 	t = (struct store_task){ .endpoint = STR("https://e"),
 	    .params = STR("{}") };
-	assert_int_equal(store_task_retry(b, id, &t, true, 1, seconds(3),
+	assert_int_equal(store_task_retry(b, id, &t, true, 1, at_second(3),
 	    NULL), OK);
-	assert_int_equal(store_task_retry(a, id, &t, true, 1, seconds(3),
+	assert_int_equal(store_task_retry(a, id, &t, true, 1, at_second(3),
 	    NULL), ERR_STATE);
 	assert_int_equal(store_task_get(a, id, &arena, &t, NULL), OK);
 	assert_true(str_eq(t.node, STR("b")));

@@ -56,7 +56,7 @@ refused(enum err got, enum err wanted, const char *field, struct why *w)
 }
 
 static struct wall
-seconds(int n)
+at_second(int n)
 {
 	return (struct wall){ t0.us + n * US_PER_S };
 }
@@ -70,7 +70,7 @@ assert_text(struct str s, const char *text)
 }
 
 static struct str
-letters(size_t n)
+x_text(size_t n)
 {
 	char *p = arena_take(&arena, n);
 
@@ -89,7 +89,7 @@ sample_task(const char *backend, const char *fid)
 }
 
 static struct store_task
-put(const char *backend, const char *fid)
+put_task(const char *backend, const char *fid)
 {
 	struct store_task t = sample_task(backend, fid), out;
 	struct why w = WHY_INIT;
@@ -186,7 +186,7 @@ totals(void)
 static void
 a_fid_is_one_task(void **state)
 {
-	struct store_task t = put("acme", "t1"), again, out;
+	struct store_task t = put_task("acme", "t1"), again, out;
 	bool made;
 
 	(void)state;
@@ -199,7 +199,7 @@ a_fid_is_one_task(void **state)
 	assert_true(t.created.us == t0.us && t.closed.us == 0);
 	again = sample_task("acme", "t1");
 	again.params = STR("{}");
-	assert_int_equal(store_task_put(store, &again, OPEN_MAX, seconds(9),
+	assert_int_equal(store_task_put(store, &again, OPEN_MAX, at_second(9),
 	    &arena, &out, &made, NULL), OK);
 	assert_false(made);
 	assert_int_equal(out.id, t.id);
@@ -208,7 +208,7 @@ a_fid_is_one_task(void **state)
 	/* The same fid of another back end is another task. */
 	assert_int_equal(store_task_find(store, STR(""), STR("t1"), &arena,
 	    &out, NULL), OK);
-	uint64_t other = put("beta", "t1").id;
+	uint64_t other = put_task("beta", "t1").id;
 	assert_int_not_equal(other, t.id);
 	assert_int_equal(store_task_find(store, STR("beta"), STR("t1"),
 	    &arena, &out, NULL), OK);
@@ -232,9 +232,9 @@ open_tasks_are_limited(void **state)
 	bool made;
 
 	(void)state;
-	put("acme", "t1");
-	put("acme", "t2");
-	put("beta", "t3");
+	put_task("acme", "t1");
+	put_task("acme", "t2");
+	put_task("beta", "t3");
 	assert_int_equal(store_task_count(store, STR("feed"), &n, NULL), OK);
 	assert_int_equal(n, OPEN_MAX);
 	refused(store_task_put(store, &t, OPEN_MAX, t0, &arena, &out, &made,
@@ -249,7 +249,7 @@ open_tasks_are_limited(void **state)
 	assert_int_equal(store_task_put(store, &t, OPEN_MAX, t0, &arena, &out,
 	    &made, NULL), OK);
 	close_as(1, STORE_TASK_DONE, false, false, t0);
-	put("acme", "t4");
+	put_task("acme", "t4");
 	/* So is a new attempt. */
 	t = sample_task("acme", "t1");
 	refused(store_task_retry(store, 1, &t, true, OPEN_MAX, t0, &w),
@@ -261,7 +261,7 @@ open_tasks_are_limited(void **state)
 static void
 statuses_and_closing(void **state)
 {
-	uint64_t id = put("acme", "t1").id;
+	uint64_t id = put_task("acme", "t1").id;
 	struct store_task_status s = { STORE_TASK_RUNNING, 102,
 	    STR("120 documents"), STR("line\nline") };
 	struct store_task_end end = { .status = { STORE_TASK_TIMEOUT, 408,
@@ -271,14 +271,14 @@ statuses_and_closing(void **state)
 	bool changed;
 
 	(void)state;
-	assert_int_equal(store_task_set_status(store, id, &s, seconds(1),
+	assert_int_equal(store_task_set_status(store, id, &s, at_second(1),
 	    NULL), OK);
 	struct store_task t = get(id);
 	assert_int_equal(t.state, STORE_TASK_RUNNING);
 	assert_int_equal(t.code, 102);
 	assert_text(t.message, "120 documents");
 	assert_text(t.detail, "line\nline");
-	assert_true(t.updated.us == seconds(1).us);
+	assert_true(t.updated.us == at_second(1).us);
 	/* Neither verb does what the other is for. */
 	s.state = STORE_TASK_DONE;
 	refused(store_task_set_status(store, id, &s, t0, &w), ERR_INPUT,
@@ -288,15 +288,15 @@ statuses_and_closing(void **state)
 	    ERR_INPUT, "state", &w);
 	emit(id, 1, d, 1, "1");
 	end.status.state = STORE_TASK_TIMEOUT;
-	ok(store_task_close(store, id, &end, seconds(2), &changed, &w), &w);
+	ok(store_task_close(store, id, &end, at_second(2), &changed, &w), &w);
 	assert_true(changed);
 	t = get(id);
 	assert_int_equal(t.dropped, 1);
 	assert_int_equal(t.spool_bytes, 0);
-	assert_true(t.closed.us == seconds(2).us);
+	assert_true(t.closed.us == at_second(2).us);
 	/* Again: it stays. */
 	end.status.code = 200;
-	ok(store_task_close(store, id, &end, seconds(3), &changed, &w), &w);
+	ok(store_task_close(store, id, &end, at_second(3), &changed, &w), &w);
 	assert_false(changed);
 	assert_int_equal(get(id).code, 408);
 	/* A closed one does nothing more. */
@@ -319,7 +319,7 @@ statuses_and_closing(void **state)
 static void
 retries(void **state)
 {
-	uint64_t id = put("acme", "t1").id;
+	uint64_t id = put_task("acme", "t1").id;
 	struct store_task t = sample_task("acme", "t1");
 	struct store_document d[] = { { .json = STR("{\"n\":1}") },
 	    { .json = STR("{}"), .message = STR("no id") } };
@@ -332,7 +332,7 @@ retries(void **state)
 	    NULL), ERR_STATE);
 	emit(id, 1, d, 2, "{\"at\":2}");
 	close_as(id, STORE_TASK_FAILED, false, false, t0);
-	ok(store_task_retry(store, id, &t, true, OPEN_MAX, seconds(5), &w),
+	ok(store_task_retry(store, id, &t, true, OPEN_MAX, at_second(5), &w),
 	    &w);
 	struct store_task r = get(id);
 	assert_int_equal(r.attempt, 2);
@@ -344,7 +344,7 @@ retries(void **state)
 	assert_int_equal(r.closed.us, 0);
 	assert_text(r.cursor, "{\"at\":2}");
 	assert_int_equal(r.checkpoint.n, 2);
-	/* What was left is delivered; numbers and counts go on. */
+	/* The rest of the spool is delivered; numbers and counts continue. */
 	assert_int_equal(r.spooled, 1);
 	assert_int_equal(r.rejected, 1);
 	assert_int_equal(r.rejected_before, 1);
@@ -368,7 +368,7 @@ retries(void **state)
 static void
 undelivered_tasks(void **state)
 {
-	uint64_t id = put("acme", "t1").id;
+	uint64_t id = put_task("acme", "t1").id;
 	struct store_document d[] = { { .json = STR("{\"n\":1}") } }, *got;
 
 	(void)state;
@@ -377,7 +377,7 @@ undelivered_tasks(void **state)
 	    ERR_STATE);
 	close_as(id, STORE_TASK_UNDELIVERED, false, false, t0);
 	assert_int_equal(read_spool(id, 1, 10, 100, &got), 1);
-	assert_int_equal(store_task_redeliver(store, id, seconds(1), NULL),
+	assert_int_equal(store_task_redeliver(store, id, at_second(1), NULL),
 	    OK);
 	assert_int_equal(get(id).state, STORE_TASK_DRAINING);
 	assert_int_equal(get(id).attempt, 1);
@@ -405,9 +405,9 @@ lists(void **state)
 	struct store_task *list;
 
 	(void)state;
-	put("acme", "t1");
-	put("beta", "t2");
-	put("acme", "t3");
+	put_task("acme", "t1");
+	put_task("beta", "t2");
+	put_task("acme", "t3");
 	close_as(1, STORE_TASK_GONE, true, false, t0);
 	assert_int_equal(list_tasks((struct store_task_filter){ .most = 0 },
 	    &list), 3);
@@ -442,30 +442,30 @@ old_tasks_are_forgotten(void **state)
 	(void)state;
 	for (unsigned i = 0; i <= STORE_FORGET_MAX; i++) {
 		snprintf(fid, sizeof(fid), "t%u", i);
-		uint64_t id = put("acme", fid).id;
+		uint64_t id = put_task("acme", fid).id;
 		emit(id, 1, d, 2, "1");
 		ok(store_log_add(store, id, &line, 1, &w), &w);
 		close_as(id, STORE_TASK_UNDELIVERED, false, false,
-		    seconds(1));
+		    at_second(1));
 	}
-	put("acme", "open");
+	put_task("acme", "open");
 	/* Not at the moment itself, and not more than so many at once. */
-	ok(store_task_forget(store, seconds(1), &n, &w), &w);
+	ok(store_task_forget(store, at_second(1), &n, &w), &w);
 	assert_int_equal(n, 0);
 	assert_int_equal(totals().documents, STORE_FORGET_MAX + 1);
-	ok(store_task_forget(store, seconds(2), &n, &w), &w);
+	ok(store_task_forget(store, at_second(2), &n, &w), &w);
 	assert_int_equal(n, STORE_FORGET_MAX);
 	assert_int_equal(totals().documents, 1);
 	assert_int_equal(read_spool(1, 1, 10, 100, &got), 0);
 	assert_int_equal(rejected(1, &got), 0);
 	ok(store_log_list(store, 1, 0, &arena, &lines, &n, &w), &w);
 	assert_int_equal(n, 0);
-	ok(store_task_forget(store, seconds(2), &n, &w), &w);
+	ok(store_task_forget(store, at_second(2), &n, &w), &w);
 	assert_int_equal(n, 1);
-	ok(store_task_forget(store, seconds(2), &n, &w), &w);
+	ok(store_task_forget(store, at_second(2), &n, &w), &w);
 	assert_int_equal(n, 0);
 	/* Ids are not used again. */
-	assert_int_equal(put("acme", "t0").id, STORE_FORGET_MAX + 3);
+	assert_int_equal(put_task("acme", "t0").id, STORE_FORGET_MAX + 3);
 }
 
 static void
@@ -484,22 +484,22 @@ limits_of_tasks(void **state)
 	REFUSED(backend, STR(""), ERR_INPUT, "backend");
 	REFUSED(connector, STR("a\nb"), ERR_INPUT, "connector");
 	REFUSED(fid, STR(""), ERR_INPUT, "fid");
-	REFUSED(fid, letters(STORE_FID_BYTES_MAX + 1), ERR_FULL, "fid");
-	REFUSED(crawler, letters(STORE_NAME_BYTES_MAX + 1), ERR_FULL,
+	REFUSED(fid, x_text(STORE_FID_BYTES_MAX + 1), ERR_FULL, "fid");
+	REFUSED(crawler, x_text(STORE_NAME_BYTES_MAX + 1), ERR_FULL,
 	    "crawler");
-	REFUSED(endpoint, letters(STORE_ENDPOINT_BYTES_MAX + 1), ERR_FULL,
+	REFUSED(endpoint, x_text(STORE_ENDPOINT_BYTES_MAX + 1), ERR_FULL,
 	    "endpoint");
 	REFUSED(params, STR(""), ERR_INPUT, "params");
-	REFUSED(params, letters(STORE_JSON_BYTES_MAX + 1), ERR_FULL,
+	REFUSED(params, x_text(STORE_JSON_BYTES_MAX + 1), ERR_FULL,
 	    "params");
 	REFUSED(params, STR("\xff"), ERR_INPUT, "params");
 	REFUSED(version, UINT64_MAX, ERR_INPUT, "version");
 #undef REFUSED
 	t = sample_task("acme", "t1");
-	t.fid = letters(STORE_FID_BYTES_MAX);
-	t.crawler = letters(STORE_NAME_BYTES_MAX);
-	t.endpoint = letters(STORE_ENDPOINT_BYTES_MAX);
-	t.params = letters(STORE_JSON_BYTES_MAX);
+	t.fid = x_text(STORE_FID_BYTES_MAX);
+	t.crawler = x_text(STORE_NAME_BYTES_MAX);
+	t.endpoint = x_text(STORE_ENDPOINT_BYTES_MAX);
+	t.params = x_text(STORE_JSON_BYTES_MAX);
 	t.version = INT64_MAX;
 	ok(store_task_put(store, &t, OPEN_MAX, t0, &arena, &out, &made, &w),
 	    &w);
@@ -507,13 +507,13 @@ limits_of_tasks(void **state)
 	assert_int_equal(out.version, INT64_MAX);
 	/* Statuses, and the uploader's state. */
 	struct store_task_status s = { STORE_TASK_RUNNING, 999,
-	    letters(STORE_STATUS_BYTES_MAX), letters(STORE_STATUS_BYTES_MAX) };
+	    x_text(STORE_STATUS_BYTES_MAX), x_text(STORE_STATUS_BYTES_MAX) };
 	ok(store_task_set_status(store, out.id, &s, t0, &w), &w);
 	s.code = 1000;
 	refused(store_task_set_status(store, out.id, &s, t0, &w), ERR_INPUT,
 	    "code", &w);
 	s.code = 102;
-	s.message = letters(STORE_STATUS_BYTES_MAX + 1);
+	s.message = x_text(STORE_STATUS_BYTES_MAX + 1);
 	refused(store_task_set_status(store, out.id, &s, t0, &w), ERR_FULL,
 	    "message", &w);
 	s.message = STR("");
@@ -521,10 +521,10 @@ limits_of_tasks(void **state)
 	refused(store_task_set_status(store, out.id, &s, t0, &w), ERR_INPUT,
 	    "detail", &w);
 	ok(store_task_set_delivery(store, out.id,
-	    letters(STORE_DELIVERY_BYTES_MAX), t0, &w), &w);
+	    x_text(STORE_DELIVERY_BYTES_MAX), t0, &w), &w);
 	assert_int_equal(get(out.id).delivery.n, STORE_DELIVERY_BYTES_MAX);
 	refused(store_task_set_delivery(store, out.id,
-	    letters(STORE_DELIVERY_BYTES_MAX + 1), t0, &w), ERR_FULL,
+	    x_text(STORE_DELIVERY_BYTES_MAX + 1), t0, &w), ERR_FULL,
 	    "delivery", &w);
 	ok(store_task_set_endpoint(store, out.id, STR("https://x/y?z=2"), t0,
 	    &w), &w);
@@ -538,7 +538,8 @@ limits_of_tasks(void **state)
 static void
 documents_in_order(void **state)
 {
-	uint64_t id = put("acme", "t1").id, other = put("acme", "t2").id;
+	uint64_t id = put_task("acme", "t1").id;
+	uint64_t other = put_task("acme", "t2").id;
 	struct store_document d[] = { { .json = STR("{\"n\":1}") },
 	    { .json = STR("{\"n\":2}"), .pointer = STR("/id"),
 	    .message = STR("it is missing") },
@@ -593,7 +594,7 @@ documents_in_order(void **state)
 static void
 acknowledgements(void **state)
 {
-	uint64_t id = put("acme", "t1").id;
+	uint64_t id = put_task("acme", "t1").id;
 	struct store_document d[5], *got;
 	struct store_document bad[] = { { .number = 2, .pointer = STR("/a"),
 	    .message = STR("refused") } };
@@ -645,7 +646,7 @@ acknowledgements(void **state)
 static void
 groups(void **state)
 {
-	uint64_t id = put("acme", "t1").id;
+	uint64_t id = put_task("acme", "t1").id;
 	struct store_document d[] = { { .json = STR("{}") },
 	    { .json = STR("[]") } };
 
@@ -666,7 +667,7 @@ groups(void **state)
 static void
 limits_of_documents(void **state)
 {
-	uint64_t id = put("acme", "t1").id;
+	uint64_t id = put_task("acme", "t1").id;
 	size_t many = STORE_EMIT_DOCUMENTS_MAX;
 	struct store_document *d = arena_take_array(&arena, many + 1,
 	    sizeof(*d));
@@ -680,12 +681,12 @@ limits_of_documents(void **state)
 	refused(store_spool_emit(store, id, &m, t0, &w), ERR_FULL,
 	    "documents", &w);
 	/* At the edges, all at once. */
-	d[0].json = letters(STORE_DOCUMENT_BYTES_MAX);
-	d[1].json = letters(STORE_EMIT_BYTES_MAX - STORE_DOCUMENT_BYTES_MAX -
+	d[0].json = x_text(STORE_DOCUMENT_BYTES_MAX);
+	d[1].json = x_text(STORE_EMIT_BYTES_MAX - STORE_DOCUMENT_BYTES_MAX -
 	    2 * (many - 2));
 	m.n = many;
-	m.cursor = letters(STORE_CURSOR_BYTES_MAX);
-	m.checkpoint = letters(STORE_CHECKPOINT_BYTES_MAX);
+	m.cursor = x_text(STORE_CURSOR_BYTES_MAX);
+	m.checkpoint = x_text(STORE_CHECKPOINT_BYTES_MAX);
 	ok(store_spool_emit(store, id, &m, t0, &w), &w);
 	assert_int_equal(totals().bytes, STORE_EMIT_BYTES_MAX);
 	assert_int_equal(get(id).checkpoint.n, STORE_CHECKPOINT_BYTES_MAX);
@@ -697,7 +698,7 @@ limits_of_documents(void **state)
 	d[3].json = STR("{  }");
 	refused(store_spool_emit(store, id, &m, t0, &w), ERR_FULL,
 	    "documents", &w);
-	d[1].json = letters(STORE_DOCUMENT_BYTES_MAX + 1);
+	d[1].json = x_text(STORE_DOCUMENT_BYTES_MAX + 1);
 	refused(store_spool_emit(store, id, &m, t0, &w), ERR_FULL,
 	    "documents[1]", &w);
 	d[1].json = STR("");
@@ -708,21 +709,21 @@ limits_of_documents(void **state)
 	    "documents[1]", &w);
 	m.n = 1;
 	d[0] = (struct store_document){ .json = STR("{}"), .message =
-	    letters(STORE_STATUS_BYTES_MAX + 1) };
+	    x_text(STORE_STATUS_BYTES_MAX + 1) };
 	refused(store_spool_emit(store, id, &m, t0, &w), ERR_FULL, "message",
 	    &w);
-	d[0].message = letters(STORE_STATUS_BYTES_MAX);
-	d[0].pointer = letters(STORE_POINTER_BYTES_MAX + 1);
+	d[0].message = x_text(STORE_STATUS_BYTES_MAX);
+	d[0].pointer = x_text(STORE_POINTER_BYTES_MAX + 1);
 	refused(store_spool_emit(store, id, &m, t0, &w), ERR_FULL, "pointer",
 	    &w);
-	d[0].pointer = letters(STORE_POINTER_BYTES_MAX);
+	d[0].pointer = x_text(STORE_POINTER_BYTES_MAX);
 	ok(store_spool_emit(store, id, &m, t0, &w), &w);
 	m.first++;
-	m.cursor = letters(STORE_CURSOR_BYTES_MAX + 1);
+	m.cursor = x_text(STORE_CURSOR_BYTES_MAX + 1);
 	refused(store_spool_emit(store, id, &m, t0, &w), ERR_FULL, "cursor",
 	    &w);
 	m.cursor = STR("");
-	m.checkpoint = letters(STORE_CHECKPOINT_BYTES_MAX + 1);
+	m.checkpoint = x_text(STORE_CHECKPOINT_BYTES_MAX + 1);
 	refused(store_spool_emit(store, id, &m, t0, &w), ERR_FULL,
 	    "checkpoint", &w);
 }
@@ -732,7 +733,7 @@ limits_of_documents(void **state)
 static void
 rejected_documents_are_bounded(void **state)
 {
-	uint64_t id = put("acme", "t1").id;
+	uint64_t id = put_task("acme", "t1").id;
 	size_t many = STORE_REJECTED_MAX;
 	struct store_document *d = arena_take_array(&arena, many, sizeof(*d));
 	struct store_document *got;
@@ -744,7 +745,7 @@ rejected_documents_are_bounded(void **state)
 	for (size_t i = 0; i < many; i++)
 		d[i] = (struct store_document){ .json = STR("{}"),
 		    .message = STR("m") };
-	d[0].json = letters(STORE_REJECTED_CHARACTERS_MAX + 1);
+	d[0].json = x_text(STORE_REJECTED_CHARACTERS_MAX + 1);
 	emit(id, 1, d, many - 1, "");
 	/* The last place is taken by one that the back end refuses. */
 	d[0] = d[1] = (struct store_document){ .json = STR("[1]") };
@@ -782,7 +783,7 @@ read_log(uint64_t id, uint64_t after, struct store_log_line **lines)
 static void
 newest_lines_are_kept(void **state)
 {
-	uint64_t id = put("acme", "t1").id;
+	uint64_t id = put_task("acme", "t1").id;
 	size_t many = STORE_LOG_LINES_MAX + 3;
 	struct store_log_line *put_lines = arena_take_array(&arena, many,
 	    sizeof(*put_lines)), *got;
@@ -791,12 +792,12 @@ newest_lines_are_kept(void **state)
 	(void)state;
 	for (size_t i = 0; i < many; i++)
 		put_lines[i] = (struct store_log_line){ .time =
-		    seconds((int)i), .level = STR("info"), .code = 102,
+		    at_second((int)i), .level = STR("info"), .code = 102,
 		    .text = arena_printf(&arena, "line\n%zu", i) };
 	ok(store_log_add(store, id, put_lines, 2, &w), &w);
 	assert_int_equal(read_log(id, 0, &got), 2);
 	assert_int_equal(got[1].number, 2);
-	assert_true(got[1].time.us == seconds(1).us);
+	assert_true(got[1].time.us == at_second(1).us);
 	assert_text(got[1].level, "info");
 	assert_int_equal(got[1].code, 102);
 	assert_text(got[1].text, "line\n1");
@@ -817,14 +818,14 @@ newest_lines_are_kept(void **state)
 	assert_int_equal(got[STORE_LOG_LINES_MAX - 1].number,
 	    STORE_LOG_LINES_MAX + 1 + many);
 	/* Limits. */
-	put_lines[0].text = letters(STORE_LOG_TEXT_BYTES_MAX);
-	put_lines[0].level = letters(STORE_LOG_LEVEL_BYTES_MAX);
+	put_lines[0].text = x_text(STORE_LOG_TEXT_BYTES_MAX);
+	put_lines[0].level = x_text(STORE_LOG_LEVEL_BYTES_MAX);
 	ok(store_log_add(store, id, put_lines, 1, &w), &w);
-	put_lines[0].text = letters(STORE_LOG_TEXT_BYTES_MAX + 1);
+	put_lines[0].text = x_text(STORE_LOG_TEXT_BYTES_MAX + 1);
 	refused(store_log_add(store, id, put_lines, 1, &w), ERR_FULL, "text",
 	    &w);
 	put_lines[0].text = STR("");
-	put_lines[0].level = letters(STORE_LOG_LEVEL_BYTES_MAX + 1);
+	put_lines[0].level = x_text(STORE_LOG_LEVEL_BYTES_MAX + 1);
 	refused(store_log_add(store, id, put_lines, 1, &w), ERR_FULL, "level",
 	    &w);
 	put_lines[0].level = STR("info");
@@ -845,11 +846,11 @@ cursors_of_crawlers(void **state)
 	bool made;
 
 	(void)state;
-	emit(put("acme", "t1").id, 1, NULL, 0, "{\"at\":7}");
+	emit(put_task("acme", "t1").id, 1, NULL, 0, "{\"at\":7}");
 	close_as(1, STORE_TASK_DONE, false, true, t0);
 	ok(store_cursor_get(store, &c, &arena, &cursor, &w), &w);
 	assert_text(cursor, "{\"at\":7}");
-	emit(put("acme", "t3").id, 1, NULL, 0, "{\"at\":8}");
+	emit(put_task("acme", "t3").id, 1, NULL, 0, "{\"at\":8}");
 	close_as(2, STORE_TASK_FAILED, false, false, t0);
 	ok(store_cursor_get(store, &c, &arena, &cursor, &w), &w);
 	assert_text(cursor, "{\"at\":7}");
@@ -898,7 +899,7 @@ tasks_are_bounded(void **state)
 	" 'done', 1, 1, 1"
 	fill_table(COUNTED TASKS TASK " FROM c", TASKS TASK SERIES,
 	    STORE_TASKS_MAX - 1);
-	put("acme", "last");
+	put_task("acme", "last");
 	refused(store_task_put(store, &t, OPEN_MAX, t0, &arena, &out, &made,
 	    &w), ERR_FULL, "", &w);
 }

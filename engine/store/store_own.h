@@ -65,7 +65,7 @@ MUST_USE enum err store_check_lines(const char *field, struct str,
     size_t bytes_max, struct why *);
 
 /*
- * What verbs about a task of the external door check first; store_external.c.
+ * Columns of a task that its verbs check first; store_external.c.
  * ABSENT; and STATE when `owned` and the task is closed or another daemon's.
  */
 struct store_task_head {

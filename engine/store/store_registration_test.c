@@ -54,7 +54,7 @@ refused(enum err got, enum err wanted, const char *field, struct why *w)
 }
 
 static struct wall
-seconds(int n)
+at_second(int n)
 {
 	return (struct wall){ t0.us + n * US_PER_S };
 }
@@ -68,7 +68,7 @@ assert_text(struct str s, const char *text)
 }
 
 static struct str
-letters(size_t n)
+x_text(size_t n)
 {
 	char *p = arena_take(&arena, n);
 
@@ -123,9 +123,9 @@ one_cursor_for_a_crawler(void **state)
 	ok(store_cursor_put(store, &c, STR(""), t0, &w), &w);
 	assert_int_equal(store_cursor_get(store, &c, &arena, &cursor, NULL),
 	    ERR_ABSENT);
-	ok(store_cursor_put(store, &c, letters(STORE_CURSOR_BYTES_MAX), t0,
+	ok(store_cursor_put(store, &c, x_text(STORE_CURSOR_BYTES_MAX), t0,
 	    &w), &w);
-	refused(store_cursor_put(store, &c, letters(STORE_CURSOR_BYTES_MAX +
+	refused(store_cursor_put(store, &c, x_text(STORE_CURSOR_BYTES_MAX +
 	    1), t0, &w), ERR_FULL, "cursor", &w);
 	c.crawler = STR("");
 	refused(store_cursor_put(store, &c, STR("1"), t0, &w), ERR_INPUT,
@@ -152,7 +152,7 @@ registrations(void **state)
 	r.version = 12;
 	ok(store_registration_put(store, &r, t0, &w), &w);
 	r.hash = STR("ef01");
-	ok(store_registration_put(store, &r, seconds(1), &w), &w);
+	ok(store_registration_put(store, &r, at_second(1), &w), &w);
 	r.backend = STR("beta");
 	r.version = 20;
 	ok(store_registration_put(store, &r, t0, &w), &w);
@@ -160,7 +160,7 @@ registrations(void **state)
 	    &got, &w), &w);
 	assert_int_equal(got.version, 12);
 	assert_text(got.hash, "ef01");
-	assert_true(got.registered.us == seconds(1).us);
+	assert_true(got.registered.us == at_second(1).us);
 	ok(store_registration_get(store, STR("acme"), STR("feed"), 3, &arena,
 	    &got, &w), &w);
 	assert_text(got.hash, "abcd");
@@ -184,10 +184,10 @@ registrations(void **state)
 	assert_int_equal(store_published_get(store, STR("feed"), &version,
 	    NULL), ERR_ABSENT);
 	/* Limits. */
-	r.hash = letters(STORE_HASH_BYTES_MAX + 1);
+	r.hash = x_text(STORE_HASH_BYTES_MAX + 1);
 	refused(store_registration_put(store, &r, t0, &w), ERR_FULL, "hash",
 	    &w);
-	r.hash = letters(STORE_HASH_BYTES_MAX);
+	r.hash = x_text(STORE_HASH_BYTES_MAX);
 	r.version = UINT64_MAX;
 	refused(store_registration_put(store, &r, t0, &w), ERR_INPUT,
 	    "version", &w);
@@ -228,7 +228,7 @@ registrations_are_bounded(void **state)
 	fill_table(COUNTED REGISTRATIONS REGISTRATION " FROM c", REGISTRATIONS
 	    REGISTRATION SERIES, STORE_REGISTRATIONS_MAX - 1);
 	ok(store_registration_put(store, &r, t0, &w), &w);
-	ok(store_registration_put(store, &r, seconds(1), &w), &w);
+	ok(store_registration_put(store, &r, at_second(1), &w), &w);
 	r.version++;
 	refused(store_registration_put(store, &r, t0, &w), ERR_FULL, "", &w);
 }

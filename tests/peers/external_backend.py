@@ -390,7 +390,7 @@ def answers_of_crawlers(b, peer):
     same("an absolute callback is used", peer.of("PATCH")[0]["path"],
          f"/other/{t}?version=1")
     peer.reply = None
-    # What the crawler reports before it has answered is newer than the answer.
+    # A status that comes before the crawler's answer is newer than that answer.
     peer.before = lambda body: b.report(body["fid"], 200, "at once")
     same("a task that ends before its start was answered",
          b.code(b.task(peer.url)), 200)

@@ -30,7 +30,7 @@
 #define STOP_MS_MAX 5000
 #define CALLS_MAX 16u                   /* between two commits */
 
-/* What a host's owner knows. */
+/* The owner's knowledge of a host. */
 struct owner {
 	unsigned host, at;           /* at: the run whose turn it is */
 	struct document_run *run;    /* NULL: none is open */
@@ -284,7 +284,7 @@ all_is_done(void)
 }
 
 static void
-live(uint64_t steps, bool calm)
+run_schedule(uint64_t steps, bool calm)
 {
 	for (uint64_t i = 0; i < steps && !sim.failed && !all_is_done();
 	    i++) {
@@ -319,11 +319,11 @@ run_lives(const struct conf *c, unsigned crashes)
 {
 	for (unsigned life = 0; life < crashes; life++) {
 		begin_life(c);
-		live(50 + sim_random() % 1500, false);
+		run_schedule(50 + sim_random() % 1500, false);
 		crash();
 	}
 	begin_life(c);
-	live(STEPS_MAX, true);
+	run_schedule(STEPS_MAX, true);
 	CHECK(!sim.failed && all_is_done());
 	close_engine();
 }
