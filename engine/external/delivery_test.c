@@ -159,8 +159,8 @@ accepted_in_any_words(void **state)
 {
 	static const char *const bodies[] = { "", "OK", "{", "[1]", "null",
 		"{\"success\":true,\"payload\":{\"count\":2}}", "{}",
-		"{\"success\":null,\"payload\":[]}", "{\"payload\":{\"count\":"
-		"-2}}", "{\"success\":\"false\"}" };
+		"{\"success\":null,\"payload\":[]}",
+		"{\"payload\":{\"count\":-2}}", "{\"success\":\"false\"}" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
