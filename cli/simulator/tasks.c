@@ -2,8 +2,8 @@
  * tasks -- crawlers and their tasks: start, retry, status, silence, stop.
  *
  *     new (0) ──► running (102) ──► done (200), failed (500)
- *        │            ├── silence ──► timeout (408), and the crawler is told
- *        │            └── DELETE ──► the crawler is told 499; the task is gone
+ *        │            ├── silence ──► timeout (408), reported to the crawler
+ *        │            └── DELETE ──► 499, reported; the task is gone
  *        └── the crawler refuses, or cannot be reached ──► failed (500)
  *     closed ── retry ──► new
  */

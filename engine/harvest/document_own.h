@@ -45,7 +45,7 @@ struct document_list {
 	uint64_t broken;             /* since the beginning */
 };
 /*
- * What finds the items of an order's answers.  One that is described by the
+ * Find the reader of the items in an order's answers.  One described by the
  * order is in *made, to be freed by document_items_free().  Errors: STATE, as
  * document_run_open(); INPUT: the description.
  */

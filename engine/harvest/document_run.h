@@ -102,7 +102,7 @@ struct document_run_options {
 	 * operator has declared, its own. */
 	const struct str *private_hosts;
 	size_t private_n;
-	/* Of a call that fails, and of calls that fail for good; 0: as harvests
+	/* Tries of a call, and calls that may fail for good; 0: as harvests
 	 * do, which may take hours, and DOCUMENT_TRIES_MAX. */
 	unsigned call_tries_max, tries_max;
 	/* It is valid, and no call is made, until document_run_taken(), which

@@ -190,7 +190,7 @@ tasks_are_taken_over(void **state)
 	assert_int_equal(store_spool_emit(a, id, &m, t0, NULL), OK);
 	assert_int_equal(store_task_close(a, closed, &end, t0, &changed,
 	    NULL), OK);
-	/* While the lease runs nothing happens, and nobody is told of it. */
+	/* While the lease runs, no task is taken over. */
 	uint64_t before = version_of(b);
 	assert_int_equal(take_over(b, 29), 0);
 	assert_true(renew(a, 29, 40));
