@@ -147,6 +147,8 @@ struct transport_options {
 	const char *ca_file;               /* PEM; NULL: SSL_CERT_FILE's, */
 	                                   /* else the system's */
 	int64_t idle_s_max;                /* kept connections close after it */
+	bool tls_1_2;                      /* or newer; else as OpenSSL and */
+	                                   /* libcurl are set up */
 };
 struct transport *transport_curl_new(struct loop *,
     const struct transport_options *);

@@ -23,6 +23,9 @@ set_up(struct transfer *tr)
 	curl_easy_setopt(e, CURLOPT_PROXY, "");
 	curl_easy_setopt(e, CURLOPT_NOPROXY, "");
 	curl_easy_setopt(e, CURLOPT_MAXAGE_CONN, (long)t->options.idle_s_max);
+	if (t->options.tls_1_2)
+		curl_easy_setopt(e, CURLOPT_SSLVERSION,
+		    (long)CURL_SSLVERSION_TLSv1_2);
 	if (t->ca_file != NULL) {
 		curl_easy_setopt(e, CURLOPT_CAINFO, t->ca_file);
 		curl_easy_setopt(e, CURLOPT_CAPATH, NULL);

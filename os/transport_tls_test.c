@@ -43,7 +43,8 @@ static struct fixture
 begin(const char *ca_file)
 {
 	struct transport_options options = { .connections_max = 50,
-	    .host_connections_max = 4, .idle_s_max = 60, .ca_file = ca_file };
+	    .host_connections_max = 4, .idle_s_max = 60, .ca_file = ca_file,
+	    .tls_1_2 = true };
 	struct fixture f = { .loop = loop_new("test") };
 
 	f.t = transport_curl_new(f.loop, &options);
@@ -948,6 +949,29 @@ test_socks_fails(void **state)
 	end(&f);
 }
 
+static void
+test_oldest_version(void **state)
+{
+	struct fixture f = begin(ca_path);
+	struct test_run r;
+
+	(void)state;
+	open_server(serve_tls);
+	server.flag = 1;
+	SSL_CTX_set_security_level(tls, 0);
+	for (int v = TLS1_1_VERSION; v <= TLS1_3_VERSION; v++) {
+		SSL_CTX_set_min_proto_version(tls, v);
+		SSL_CTX_set_max_proto_version(tls, v);
+		test_run_open(&r, f.t, true, "name.test", server.port, "/x");
+		test_run_whole(f.loop, &r);
+		assert_int_equal(r.end, v == TLS1_1_VERSION ? TRANSPORT_TLS :
+		    TRANSPORT_DONE);
+		test_run_free(&r);
+	}
+	server.flag = 0;
+	end(&f);
+}
+
 int
 main(void)
 {
@@ -967,6 +991,7 @@ main(void)
 		cmocka_unit_test(test_connect_proxy),
 		cmocka_unit_test(test_socks),
 		cmocka_unit_test(test_socks_fails),
+		cmocka_unit_test(test_oldest_version),
 	};
 
 	return cmocka_run_group_tests(tests, open_tls, close_tls);
