@@ -19,6 +19,26 @@ json_text(yyjson_val *v)
 	    yyjson_get_len(v) } : STR_NONE;
 }
 
+/* Whether lists and objects stand in each other more than `depth` times. */
+static inline bool
+json_is_deeper_than(yyjson_val *v, unsigned depth)
+{
+	size_t i, n;
+	yyjson_val *key, *one;
+
+	if (!yyjson_is_ctn(v))
+		return false;
+	if (depth == 0)
+		return true;
+	yyjson_obj_foreach(v, i, n, key, one)
+		if (json_is_deeper_than(one, depth - 1))
+			return true;
+	yyjson_arr_foreach(v, i, n, one)
+		if (json_is_deeper_than(one, depth - 1))
+			return true;
+	return false;
+}
+
 /* "", null and a member that is not there. */
 static inline bool
 json_is_absent(yyjson_val *v)

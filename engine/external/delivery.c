@@ -917,6 +917,11 @@ delivery_restart(struct delivery *d, uint64_t first)
 void
 delivery_look(const struct delivery *d, struct delivery_view *v)
 {
-	*v = (struct delivery_view){ d->uploaded, d->rejected_n, d->first,
-		d->closing.code, d->end };
+	*v = (struct delivery_view){ .uploaded = d->uploaded,
+		.rejected = d->rejected_n, .first = d->first,
+		.code = d->closing.code, .end = d->end };
+	if (v->code == 0)
+		return;
+	v->message = str_of(d->closing.message);
+	v->detail = str_of(d->closing.detail);
 }

@@ -219,6 +219,8 @@ struct delivery_view {
 	uint64_t uploaded, rejected; /* in this attempt */
 	uint64_t first;              /* the first unanswered document */
 	unsigned code;               /* that it closes with; 0: none yet */
+	struct str message, detail;  /* of that code; valid until the next call
+	                              * of another function */
 	enum delivery_end end;
 };
 void delivery_look(const struct delivery *, struct delivery_view *);

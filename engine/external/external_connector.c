@@ -164,25 +164,6 @@ read_schema(struct external_reading *r, yyjson_val *schema)
 
 /* ---- The file ---------------------------------------------------------- */
 
-static bool
-is_deeper_than(yyjson_val *v, unsigned depth)
-{
-	size_t i, n;
-	yyjson_val *key, *one;
-
-	if (!yyjson_is_ctn(v))
-		return false;
-	if (depth == 0)
-		return true;
-	yyjson_obj_foreach(v, i, n, key, one)
-		if (is_deeper_than(one, depth - 1))
-			return true;
-	yyjson_arr_foreach(v, i, n, one)
-		if (is_deeper_than(one, depth - 1))
-			return true;
-	return false;
-}
-
 static enum err
 read_members(struct external_reading *r, yyjson_val *root)
 {
@@ -221,7 +202,7 @@ read_file(struct external_reading *r, struct str text)
 		    "column %zu: %s", line, column, wrong.msg);
 	}
 	yyjson_val *root = yyjson_doc_get_root(r->connector->doc);
-	if (is_deeper_than(root, EXTERNAL_DEPTH_MAX))
+	if (json_is_deeper_than(root, EXTERNAL_DEPTH_MAX))
 		return external_read_refuse(r, "", "it is nested more than %u "
 		    "levels deep", EXTERNAL_DEPTH_MAX);
 	return read_members(r, root);
@@ -297,6 +278,12 @@ struct str
 external_connector_doc_id_field(const struct external_connector *c)
 {
 	return c->doc_id_field;
+}
+
+yyjson_val *
+external_connector_api(const struct external_connector *c)
+{
+	return c->api;
 }
 
 yyjson_val *

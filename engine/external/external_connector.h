@@ -78,6 +78,8 @@ struct str external_connector_doc_id_field(const struct external_connector *);
 yyjson_val *external_connector_schema(const struct external_connector *);
 struct str external_connector_schema_text(const struct external_connector *);
 size_t external_connector_params_n(const struct external_connector *);
+/* The member `api`, an object. */
+yyjson_val *external_connector_api(const struct external_connector *);
 /* The connector that runs its orders: `json_api`. */
 const struct connector *external_connector_runs(
     const struct external_connector *);
@@ -113,6 +115,13 @@ struct external_params_faults {
 MUST_USE enum err external_params_check(const struct external_connector *,
     yyjson_val *params, const struct external_params_faults *,
     struct buf *out, struct why *w);
+
+/*
+ * Append parameters that external_params_check() has written, for a store or a
+ * log: the values of type `password` are null.  Returns whether there were any.
+ */
+bool external_params_conceal(const struct external_connector *,
+    struct str params, struct buf *out);
 
 /* ---- For the driver of harvests ---------------------------------------- */
 

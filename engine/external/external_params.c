@@ -164,3 +164,33 @@ external_params_check(const struct external_connector *c, yyjson_val *params,
 	buf_put_char(out, '}');
 	return OK;
 }
+
+bool
+external_params_conceal(const struct external_connector *c, struct str params,
+    struct buf *out)
+{
+	yyjson_doc *doc = yyjson_read(params.p, params.n, 0);
+	yyjson_val *root = yyjson_doc_get_root(doc), *key, *v;
+	size_t i, n, put = 0;
+	bool concealed = false;
+
+	buf_put_char(out, '{');
+	yyjson_obj_foreach(root, i, n, key, v) {
+		struct str name = json_text(key);
+		size_t at = external_param_find(c, name);
+		if (at == EXTERNAL_NO_PARAM)
+			continue;
+		bool secret = c->params[at].ui == EXTERNAL_PASSWORD;
+		if (put++ > 0)
+			buf_put_char(out, ',');
+		text_json(out, name);
+		buf_put_char(out, ':');
+		char *text = secret ? NULL : yyjson_val_write(v, 0, NULL);
+		buf_put_text(out, text != NULL ? text : "null");
+		free(text);
+		concealed |= secret;
+	}
+	buf_put_char(out, '}');
+	yyjson_doc_free(doc);
+	return concealed;
+}

@@ -451,6 +451,36 @@ a_restriction_without_a_message_has_one(void **state)
 	    "a: it breaks the rule: lt b");
 }
 
+static void
+passwords_are_concealed(void **state)
+{
+	static const char declaration[] = DECLARED("'s':{'type':'string'},"
+	    "'w':{'x-ui':'password'},'n':{'type':'integer'}", "",
+	    "https://a.example/?s={s}&n={n}", "");
+	static const struct {
+		const char *params, *out;
+		bool concealed;
+	} rows[] = {
+		{ "{}", "{}", false },
+		{ "{'s':'w','n':-7}", "{'s':'w','n':-7}", false },
+		{ "{'s':'x','w':'secret'}", "{'s':'x','w':null}", true },
+		{ "{'s':'x','w':null}", "{'s':'x','w':null}", true },
+	};
+	struct external_connector *c = testing_load(declaration);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		FREED(buf_free) struct buf given = testing_quoted(
+		    rows[i].params);
+		FREED(buf_free) struct buf want = testing_quoted(rows[i].out);
+		FREED(buf_free) struct buf got = BUF_INIT;
+		assert_int_equal(external_params_conceal(c, buf_str(&given),
+		    &got), rows[i].concealed);
+		assert_string_equal(buf_text(&got), buf_text(&want));
+	}
+	external_connector_free(&c);
+}
+
 int
 main(void)
 {
@@ -469,6 +499,7 @@ main(void)
 		cmocka_unit_test(unknown_parameters_are_no_fault),
 		cmocka_unit_test(restrictions),
 		cmocka_unit_test(a_restriction_without_a_message_has_one),
+		cmocka_unit_test(passwords_are_concealed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
