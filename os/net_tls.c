@@ -1,18 +1,10 @@
 #include "os/net_own.h"
 
-#include <sys/stat.h>
-
-/* Which file it was. */
-struct stamp {
-	dev_t device;
-	ino_t number;
-	off_t size;
-	struct timespec changed;
-};
+#include "os/file_stamp.h"
 
 struct net_tls {
 	SSL_CTX *ctx;
-	struct stamp chain, key;         /* when they were read */
+	struct file_stamp chain, key;    /* when they were read */
 	char *chain_file, *key_file;     /* a server's */
 	bool http1;                      /* spoken beside h2 */
 };
@@ -104,39 +96,22 @@ server_ctx(const struct net_tls *t, SSL_CTX **out, struct why *w)
 	return OK;
 }
 
-static struct stamp
-stamp_of(const char *file)
-{
-	struct stat s;
-
-	if (stat(file, &s) != 0)
-		return (struct stamp){ 0, 0, 0, { 0, 0 } };
-	return (struct stamp){ s.st_dev, s.st_ino, s.st_size, s.st_mtim };
-}
-
-static bool
-same_stamp(const struct stamp *a, const struct stamp *b)
-{
-	return a->device == b->device && a->number == b->number &&
-	    a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
-	    a->changed.tv_nsec == b->changed.tv_nsec;
-}
-
 /* Before the files are read, so that a later change is one. */
 static void
 note_stamps(struct net_tls *t)
 {
-	t->chain = stamp_of(t->chain_file);
-	t->key = stamp_of(t->key_file);
+	t->chain = file_stamp_of(t->chain_file);
+	t->key = file_stamp_of(t->key_file);
 }
 
 bool
 net_tls_changed(const struct net_tls *t)
 {
-	struct stamp chain = stamp_of(t->chain_file);
-	struct stamp key = stamp_of(t->key_file);
+	struct file_stamp chain = file_stamp_of(t->chain_file);
+	struct file_stamp key = file_stamp_of(t->key_file);
 
-	return !same_stamp(&chain, &t->chain) || !same_stamp(&key, &t->key);
+	return !file_stamp_eq(&chain, &t->chain) ||
+	    !file_stamp_eq(&key, &t->key);
 }
 
 enum err
