@@ -1,0 +1,49 @@
+/*
+ * connectors -- those of the directory external.connectors, by their names.
+ *
+ * A set is read as a whole and replaced as a whole.  A connector lives as long
+ * as somebody holds it, so that a task goes on with the one that it began with.
+ *
+ * Thread: the main loop's; a connector itself is read-only.
+ * Source: contracts/external.md §1, §11.
+ */
+#ifndef DOORS_EXTERNAL_CONNECTORS_H
+#define DOORS_EXTERNAL_CONNECTORS_H
+
+#include "base/arena.h"
+#include "engine/external/external_connector.h"
+
+#define CONNECTORS_MAX 1000u         /* files of the directory */
+
+struct connectors;
+
+struct held_connector {
+	struct external_connector *connector;
+	struct str name;
+	/* HOST:PORT of the addresses in its file: the operator has named them,
+	 * so that they may be private. */
+	struct str hosts[2];
+	size_t hosts_n;
+	unsigned held;               /* connectors.c's */
+	struct arena arena;          /* the same */
+};
+
+/*
+ * Read the files *.json of a directory; "" is an empty set.  Errors: CONFIG,
+ * with file and place, when one is wrong or two have the same name; FULL; those
+ * of reading.
+ */
+MUST_USE enum err connectors_read(const char *dir, struct connectors **,
+    struct why *);
+void connectors_free(struct connectors **);
+size_t connectors_count(const struct connectors *);
+/* By number, from 0, in the order of names. */
+struct held_connector *connectors_nth(const struct connectors *, size_t);
+/* NULL: there is none. */
+struct held_connector *connectors_find(const struct connectors *, struct str);
+
+struct held_connector *connector_hold(struct held_connector *);
+/* NULL is allowed. */
+void connector_release(struct held_connector **);
+
+#endif

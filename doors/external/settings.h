@@ -1,0 +1,40 @@
+/*
+ * settings -- the door's settings, and their values.
+ *
+ * Source: contracts/external.md §1.
+ */
+#ifndef DOORS_EXTERNAL_SETTINGS_H
+#define DOORS_EXTERNAL_SETTINGS_H
+
+#include "base/arena.h"
+#include "base/conf.h"
+
+enum external_setting {
+	EXTERNAL_PUBLIC_URL, EXTERNAL_ROOT, EXTERNAL_CONNECTORS,
+	EXTERNAL_BACKENDS_FILE, EXTERNAL_TASKS_MAX, EXTERNAL_REJECTED_MAX,
+	EXTERNAL_DOCUMENT_BYTES_MAX, EXTERNAL_SPOOL_BYTES_MAX,
+	EXTERNAL_CALL_MS, EXTERNAL_RETRY_S_MAX, EXTERNAL_KEEP_S,
+	EXTERNAL_SETTINGS
+};
+extern const struct setting external_settings_rows[EXTERNAL_SETTINGS];
+
+struct external_settings {
+	struct str public_url;       /* without a "/" at its end; or empty */
+	struct str root;             /* a connector's name; or empty */
+	const char *connectors;      /* a directory, or "" */
+	const char *backends_file;   /* or "" */
+	size_t tasks_max;            /* open ones of a connector */
+	uint32_t rejected_max;
+	size_t document_bytes_max;
+	uint64_t spool_bytes_max;
+	int64_t call_ms, retry_s_max, keep_ms;
+};
+
+/*
+ * Read the values; texts borrow from the configuration.  Errors: CONFIG, naming
+ * the setting.
+ */
+MUST_USE enum err external_settings_read(const struct conf *,
+    struct external_settings *, struct why *);
+
+#endif

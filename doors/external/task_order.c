@@ -1,0 +1,294 @@
+#include "doors/external/task_order.h"
+
+#include "base/json_writer.h"
+#include "engine/connector/connector.h"
+
+bool
+task_fid_is_valid(struct str fid)
+{
+	if (fid.n == 0 || fid.n > 128)
+		return false;
+	for (size_t i = 0; i < fid.n; i++)
+		if (!ascii_is_alpha(fid.p[i]) && !ascii_is_digit(fid.p[i]) &&
+		    memchr("_.:-", fid.p[i], 4) == NULL)
+			return false;
+	return true;
+}
+
+/* ---- The body ----------------------------------------------------------- */
+
+static enum err
+read_text(yyjson_val *root, const char *name, struct str *out, struct why *w)
+{
+	yyjson_val *v = yyjson_obj_get(root, name);
+
+	*out = STR_NONE;
+	if (json_is_absent(v))
+		return OK;
+	if (!yyjson_is_str(v))
+		return why_field(w, ERR_INPUT, name, "it is no text");
+	*out = json_text(v);
+	return OK;
+}
+
+static enum err
+read_object(yyjson_val *root, const char *name, yyjson_val **out,
+    struct why *w)
+{
+	yyjson_val *v = yyjson_obj_get(root, name);
+
+	*out = NULL;
+	if (json_is_absent(v))
+		return OK;
+	if (!yyjson_is_obj(v))
+		return why_field(w, ERR_INPUT, name, "it is no object");
+	*out = v;
+	return OK;
+}
+
+static enum err
+read_fid(yyjson_val *root, struct str *out, struct why *w)
+{
+	enum err e = read_text(root, "fid", out, w);
+
+	if (e != OK)
+		return e;
+	if (out->n == 0)
+		return why_field(w, ERR_INPUT, "fid", "it is missing");
+	if (!task_fid_is_valid(*out))
+		return why_field(w, ERR_INPUT, "fid", "it has 1 to 128 "
+		    "letters, digits, \"_\", \".\", \":\" and \"-\"");
+	return OK;
+}
+
+static enum err
+read_crawler(yyjson_val *root, struct str *out, struct why *w)
+{
+	enum err e = read_text(root, "crawler", out, w);
+
+	if (e == OK && (out->n > TASK_CRAWLER_BYTES_MAX ||
+	    memchr(out->n > 0 ? out->p : "", '\0', out->n) != NULL))
+		return why_field(w, ERR_INPUT, "crawler", "it is longer than "
+		    "%u bytes, or has a NUL", TASK_CRAWLER_BYTES_MAX);
+	return e;
+}
+
+static enum err
+read_endpoint(yyjson_val *root, struct str *out, struct why *w)
+{
+	enum err e = read_text(root, "endpoint", out, w);
+
+	return e == OK && out->n == 0 ? why_field(w, ERR_INPUT, "endpoint",
+	    "it is missing") : e;
+}
+
+static enum err
+read_reset(yyjson_val *root, bool *out, struct why *w)
+{
+	yyjson_val *v = yyjson_obj_get(root, "reset");
+
+	*out = yyjson_is_true(v);
+	return json_is_absent(v) || yyjson_is_bool(v) ? OK : why_field(w,
+	    ERR_INPUT, "reset", "it is neither true nor false");
+}
+
+static enum err
+read_body(struct str body, struct task_order *o, yyjson_val **out,
+    struct why *w)
+{
+	yyjson_read_err at = { 0 };
+
+	*o = (struct task_order){ .doc = NULL };
+	o->doc = yyjson_read_opts((char *)(uintptr_t)body.p, body.n,
+	    YYJSON_READ_NUMBER_AS_RAW, NULL, &at);
+	if (o->doc == NULL)
+		return why(w, ERR_INPUT, "the body is no JSON: %s at byte %zu",
+		    body.n == 0 ? "it is empty" : at.msg, at.pos);
+	yyjson_val *root = yyjson_doc_get_root(o->doc);
+	if (!yyjson_is_obj(root))
+		return why(w, ERR_INPUT, "the body is no JSON object");
+	if (json_is_deeper_than(root, TASK_DEPTH_MAX))
+		return why(w, ERR_INPUT, "the body is more than %u levels "
+		    "deep", TASK_DEPTH_MAX);
+	*out = root;
+	return OK;
+}
+
+static enum err
+read_input(yyjson_val *root, struct task_order *o, struct why *w)
+{
+	enum err e = read_object(root, "params", &o->params, w);
+
+	return e == OK ? read_object(root, "credential", &o->credential, w) :
+	    e;
+}
+
+enum err
+task_order_read_check(struct str body, struct task_order *o, struct why *w)
+{
+	yyjson_val *root = NULL;
+	enum err e = read_body(body, o, &root, w);
+
+	return e == OK ? read_input(root, o, w) : e;
+}
+
+enum err
+task_order_read(struct str body, struct str version, struct task_order *o,
+    struct why *w)
+{
+	yyjson_val *root = NULL;
+
+	enum err e = read_body(body, o, &root, w);
+	if (e == OK)
+		e = read_fid(root, &o->fid, w);
+	if (e == OK)
+		e = read_endpoint(root, &o->endpoint, w);
+	if (e == OK && version.p != NULL && !str_to_u64(version, &o->version))
+		e = why_field(w, ERR_INPUT, "version", "it is no whole number");
+	if (e == OK)
+		e = read_input(root, o, w);
+	if (e == OK)
+		e = read_crawler(root, &o->crawler, w);
+	return e == OK ? read_reset(root, &o->reset, w) : e;
+}
+
+/* The texts of a value, in the document's own memory. */
+static void
+zero_texts(yyjson_val *v)
+{
+	size_t i, n;
+	yyjson_val *key, *one;
+
+	if (yyjson_is_str(v))
+		explicit_bzero((char *)(uintptr_t)yyjson_get_str(v),
+		    yyjson_get_len(v));
+	yyjson_obj_foreach(v, i, n, key, one)
+		zero_texts(one);
+	yyjson_arr_foreach(v, i, n, one)
+		zero_texts(one);
+}
+
+void
+task_order_free(struct task_order *o)
+{
+	zero_texts(o->credential);
+	yyjson_doc_free(o->doc);
+	*o = (struct task_order){ .doc = NULL };
+}
+
+/* ---- Parameters --------------------------------------------------------- */
+
+static void
+note_wrong(void *arg, struct str name, struct str message)
+{
+	struct task_faults *f = arg;
+
+	(void)name;
+	if (f->n < TASK_FAULTS_MAX)
+		f->messages[f->n++] = arena_copy(f->arena, message);
+}
+
+static void
+note_unknown(void *arg, struct str name)
+{
+	struct task_faults *f = arg;
+
+	if (f->unknown_n < TASK_FAULTS_MAX)
+		f->unknown[f->unknown_n++] = arena_copy(f->arena,
+		    str_cut(name, 0, EXTERNAL_NAME_BYTES_MAX));
+}
+
+enum err
+task_params_check(const struct external_connector *c, yyjson_val *params,
+    struct task_faults *f, struct buf *out)
+{
+	const struct external_params_faults faults = { .arg = f,
+		.wrong = note_wrong, .unknown = note_unknown };
+	struct why w = WHY_INIT;
+
+	f->n = f->unknown_n = 0;
+	enum err e = external_params_check(c, params, &faults, out, &w);
+	if (e != OK && f->n == 0)
+		f->messages[f->n++] = arena_copy(f->arena, str_of(w.text));
+	return e;
+}
+
+/* ---- The credential ----------------------------------------------------- */
+
+/* The value that the back end sent for a key of the connector. */
+static struct str
+find_secret(yyjson_val *credential, const char *key)
+{
+	static const char *const by_password[] = { "token", "key" };
+	struct str own = json_text(yyjson_obj_get(credential, key));
+
+	if (own.n > 0)
+		return own;
+	if (strcmp(key, "username") == 0)
+		return json_text(yyjson_obj_get(credential, "user"));
+	return STR_ROW(str_of(key), by_password) < ARRAY_LEN(by_password) ?
+	    json_text(yyjson_obj_get(credential, "password")) : STR_NONE;
+}
+
+enum err
+task_credential_make(const struct external_connector *c,
+    yyjson_val *credential, struct buf *out, struct why *w)
+{
+	const char *kind = external_connector_credential(c);
+	size_t n = 0;
+
+	if (strcmp(kind, "none") == 0)
+		return OK;
+	if (strcmp(kind, "oauth") == 0)
+		return why_field(w, ERR_INPUT, "credential", "the connector "
+		    "wants people to sign in, which is not built yet");
+	const struct connector_key *k =
+	    external_connector_runs(c)->credential;
+	json_object(out, NULL);
+	for (; k != NULL && k->name != NULL; k++) {
+		struct str value = find_secret(credential, k->name);
+		if (value.n == 0)
+			continue;
+		json_str(out, k->name, value);
+		n++;
+	}
+	buf_put_char(out, '}');
+	return n > 0 ? OK : why_field(w, ERR_INPUT, "credential",
+	    "the connector wants a user and a password");
+}
+
+enum err
+task_order_make(const struct external_connector *c, struct str params,
+    struct str credential, struct buf *out, struct why *w)
+{
+	FREED(buf_free) struct buf plain = BUF_INIT;
+	enum err e = external_order_make(c, params, &plain, w);
+
+	if (e != OK)
+		return e;
+	/* At once, so that no copy of the secret stays behind. */
+	buf_reserve(out, plain.n + credential.n + 32);
+	if (credential.n == 0) {
+		buf_put_str(out, buf_str(&plain));
+		return OK;
+	}
+	json_object(out, NULL);
+	json_raw(out, "credentials", credential);
+	buf_put_char(out, ',');
+	buf_put_str(out, str_from(buf_str(&plain), 1));
+	return OK;
+}
+
+/* ---- Endpoints ---------------------------------------------------------- */
+
+static struct str
+without_query(struct str url)
+{
+	return str_cut(url, 0, str_find_char(url, '?'));
+}
+
+bool
+task_endpoints_agree(struct str a, struct str b)
+{
+	return str_eq(without_query(a), without_query(b));
+}

@@ -1,0 +1,81 @@
+/*
+ * task_order -- what POST /task says: the task, its parameters and its
+ * credential.
+ *
+ * Thread: any; pure.
+ * Source: contracts/external.md §2.
+ */
+#ifndef DOORS_EXTERNAL_TASK_ORDER_H
+#define DOORS_EXTERNAL_TASK_ORDER_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "engine/external/external_connector.h"
+
+#define TASK_BODY_BYTES_MAX ((size_t)1 << 20)
+#define TASK_DEPTH_MAX 32u           /* of the body */
+#define TASK_CRAWLER_BYTES_MAX 128u
+/* Faults of parameters that are told. */
+#define TASK_FAULTS_MAX EXTERNAL_PARAMS_MAX
+
+struct task_order {
+	yyjson_doc *doc;             /* what follows borrows from it */
+	struct str fid, endpoint;
+	struct str crawler;          /* or empty */
+	bool reset;
+	yyjson_val *params;          /* an object, or NULL */
+	yyjson_val *credential;      /* an object, or NULL */
+	uint64_t version;            /* 0: none is named */
+};
+
+/*
+ * Read a body, and the parameter `version` of the query, STR_NONE: there is
+ * none.  Unknown members are ignored.  task_order_free() frees it, also after
+ * an error; the credential's memory is zeroed.  Errors: INPUT, with the field.
+ */
+MUST_USE enum err task_order_read(struct str body, struct str version,
+    struct task_order *, struct why *);
+/* The body of POST /check: parameters and credential alone. */
+MUST_USE enum err task_order_read_check(struct str body, struct task_order *,
+    struct why *);
+void task_order_free(struct task_order *);
+
+/* "t1f": 1 to 128 letters, digits, "_", ".", ":" and "-". */
+bool task_fid_is_valid(struct str);
+
+/* What is wrong with parameters, and what is unknown. */
+struct task_faults {
+	struct arena *arena;
+	struct str messages[TASK_FAULTS_MAX];
+	size_t n;
+	struct str unknown[TASK_FAULTS_MAX];
+	size_t unknown_n;
+};
+/*
+ * Check the parameters; `out` gets their normal form.  Errors: INPUT, with the
+ * messages in `f`.
+ */
+MUST_USE enum err task_params_check(const struct external_connector *,
+    yyjson_val *params, struct task_faults *f, struct buf *out);
+
+/*
+ * Append the credential as the connector's run wants it, as a JSON object;
+ * nothing for a connector without one.  A back end's `user` and `password`
+ * stand for a name and its secret; a connector whose API wants a token or a
+ * key finds it under that name, or in `password`.  Errors: INPUT, naming what
+ * is missing; no message has a value.
+ */
+MUST_USE enum err task_credential_make(const struct external_connector *,
+    yyjson_val *credential, struct buf *out, struct why *);
+
+/*
+ * Append the order of a run: external_order_make()'s with the credential, which
+ * may be empty.  The buffer is then to be zeroed by the caller.
+ */
+MUST_USE enum err task_order_make(const struct external_connector *,
+    struct str params, struct str credential, struct buf *out, struct why *);
+
+/* Whether two endpoints are equal but for their queries. */
+bool task_endpoints_agree(struct str, struct str);
+
+#endif
