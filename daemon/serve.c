@@ -24,6 +24,7 @@
 #include "engine/catalog/crawl_registry.h"
 #include "engine/control/control.h"
 #include "engine/exporting/exporting.h"
+#include "engine/harvest/document_run.h"
 #include "engine/harvest/harvest_service.h"
 #include "os/clock.h"
 #include "os/database_failure.h"
@@ -593,6 +594,7 @@ data_read(void *arg)
 	crawl_metrics_start(&s->metrics, engine_registry(s->engine));
 	open_exporting(s);
 	open_harvests(s);
+	s->doors.documents = documents_new(s->engine, s->home);
 	doors_data_read(&s->doors, s->engine);
 	if (s->web != NULL)
 		web_ready(s->web);
@@ -711,6 +713,7 @@ serve_run(struct cli *c, struct why *w)
 	/* Jobs of the store, which ends with the engine, work on it. */
 	exporting_free(&s.doors.exporting);
 	harvest_service_free(&s.doors.harvests);
+	documents_free(&s.doors.documents);
 	serve_reload_free(&s.reload);
 	loop_free(&s.home);
 	if (e == OK)

@@ -20,6 +20,7 @@
 
 #define DOORS_MAX 16u
 
+struct documents;
 struct engine;
 struct exporting;
 struct harvest_service;
@@ -46,6 +47,7 @@ struct door_host {
 	struct exporting *exporting; /* NULL until data_read */
 	/* From data_read on; NULL: its key could not be read. */
 	struct harvest_service *harvests;
+	struct documents *documents; /* runs without an archive; from then */
 	struct web *web;             /* the HTTP port; NULL: not open */
 	const char *web_address;     /* "" while it is not open */
 	bool stopping;

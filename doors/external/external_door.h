@@ -1,0 +1,74 @@
+/*
+ * external_door -- what the files of this folder share: the door, its open
+ * tasks, and the steps between its files.
+ *
+ *     POST /task ─► task_order ─► store ─► task_run ─► connector's run
+ *                                             │ documents
+ *                                             ▼
+ *     back end ◄── caller ◄── delivery ◄── spool (store)
+ *
+ * Thread: the main loop's, but for jobs of the store.
+ * Story:  doors/external/DESIGN.md
+ * Source: contracts/external.md
+ */
+#ifndef DOORS_EXTERNAL_EXTERNAL_DOOR_H
+#define DOORS_EXTERNAL_EXTERNAL_DOOR_H
+
+#include "base/list.h"
+#include "doors/external/backends.h"
+#include "doors/external/caller.h"
+#include "doors/external/connectors.h"
+#include "doors/external/settings.h"
+#include "engine/store/store_async.h"
+#include "engine/store/store_external.h"
+#include "os/file_stamp.h"
+#include "server/door.h"
+
+struct documents;
+struct external_check;
+struct task_run;
+
+struct external_door {
+	const struct door_host *host;
+	struct external_settings set;
+	struct backends *backends;       /* never NULL; replaced when the file
+	                                  * has changed */
+	struct timer backends_timer;
+	struct file_stamp backends_stamp;
+	struct connectors *connectors;   /* never NULL */
+	struct caller *caller;
+	struct store_async *store;       /* from data_read on */
+	struct documents *documents;     /* the same */
+	bool is_ready, stopping;
+
+	/* Open tasks of this daemon. */
+	struct list tasks;               /* struct task_run */
+	size_t tasks_n;
+	/* Those whose documents wait for room in the spool, in order. */
+	struct list waiting;
+	uint64_t spool_bytes;            /* of all tasks of this daemon */
+
+	struct list checks;              /* struct external_check */
+	size_t checks_n;
+
+	struct timer tend_timer;
+	struct wall waits_said;          /* of tasks that cannot be taken up */
+	struct wall looked, forgotten;   /* when open and old tasks were last
+	                                  * looked for */
+
+	struct drain_gate asked;         /* requests, jobs, runs, calls */
+	void (*drained)(void *arg);
+	void *drained_arg;
+
+	/* For the status line. */
+	char fault[256];                 /* of the backends file; or "" */
+	uint64_t accepted, closed, uploads, failed_calls;
+};
+
+/* tend.c: begin to take up, to renew leases, and to forget. */
+void tend_begin(struct external_door *);
+void tend_stop(struct external_door *);
+/* check.c: those under way are answered soon. */
+void check_stop_all(struct external_door *);
+
+#endif

@@ -1,0 +1,48 @@
+#include "doors/external/meter.h"
+
+#include "base/bytes.h"
+#include "base/metric.h"
+
+static const char *const results[] = { "spooled", "rejected" };
+static const char *const limits[] = { "tasks_max", "checks_max", "other" };
+
+enum { TASKS, SPOOL, DOCUMENTS, LIMITS };
+static struct metric metrics[] = {
+	[TASKS] = METRIC(GAUGE, "argiope_external_tasks",
+	    "Open tasks of this daemon."),
+	[SPOOL] = METRIC(GAUGE, "argiope_external_spool_bytes",
+	    "Documents on their way to back ends, in bytes."),
+	[DOCUMENTS] = METRIC_BY(COUNTER, "argiope_external_documents_total",
+	    "Documents that connectors have given.", "result", results,
+	    ARRAY_LEN(results)),
+	[LIMITS] = METRIC_BY(COUNTER, "argiope_external_limits_total",
+	    "Requests refused at a limit.", "limit", limits,
+	    ARRAY_LEN(limits)),
+};
+
+void
+external_meter_register(void)
+{
+	metric_register(metrics, ARRAY_LEN(metrics));
+}
+
+void
+external_meter_documents(size_t good, size_t rejected)
+{
+	metric_add_by(&metrics[DOCUMENTS], 0, (int64_t)good);
+	metric_add_by(&metrics[DOCUMENTS], 1, (int64_t)rejected);
+}
+
+void
+external_meter_limit(const char *name)
+{
+	metric_add_by(&metrics[LIMITS], MIN(STR_ROW(str_of(name), limits),
+	    ARRAY_LEN(limits) - 1), 1);
+}
+
+void
+external_meter_open(size_t tasks, uint64_t spool_bytes)
+{
+	metric_set(&metrics[TASKS], (int64_t)tasks);
+	metric_set(&metrics[SPOOL], (int64_t)spool_bytes);
+}

@@ -1,0 +1,766 @@
+/*
+ * The life of a task:
+ *
+ *     begin, take up ─► the connector runs ─► it has ended: close ─► the
+ *     delivery has ended: the store closes the task ─► idle: free
+ *                                            ▲
+ *     leave: the back end has closed it ─────┘
+ */
+#include "doors/external/task_run.h"
+
+#include <stdarg.h>
+
+#include "base/text.h"
+#include "doors/external/meter.h"
+#include "doors/external/task_order.h"
+#include "engine/engine.h"
+#include "os/clock.h"
+#include "os/log.h"
+
+#define LINE_BYTES_MAX 1000u
+#define WAITS_SAID_MS 60000
+#define CODE_DONE 200u
+#define CODE_TIMEOUT 408u
+#define CODE_ERROR 500u
+
+/* ---- Jobs of the store -------------------------------------------------- */
+
+static void
+free_run(struct task_run *t)
+{
+	delivery_free(&t->delivery);
+	connector_release(&t->connector);
+	backends_release(&t->backends);
+	mem_free(&t->window);
+	buf_free(&t->endpoint);
+	buf_free(&t->cursor);
+	buf_free(&t->progress);
+	struct task_call *calls[] = { &t->upload, &t->status };
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		buf_free(&calls[i]->url);
+		buf_free(&calls[i]->key);
+		buf_free(&calls[i]->body);
+	}
+	mem_free(&t->lines);
+	arena_free(&t->lines_arena);
+	arena_free(&t->arena);
+	mem_free(&t);
+}
+
+static void
+free_if_idle(struct task_run *t)
+{
+	struct external_door *d = t->door;
+
+	if (!t->left || t->jobs > 0 || t->run != NULL)
+		return;
+	free_run(t);
+	drain_gate_leave(&d->asked);
+}
+
+struct task_job *
+task_job_new(struct task_run *t)
+{
+	struct task_job *x = mem_new(sizeof(*x));
+
+	x->task = t;
+	x->why = WHY_INIT;
+	return x;
+}
+
+static void
+run_job(struct store_job *j, struct store *st)
+{
+	struct task_job *x = CONTAINER(j, struct task_job, job);
+
+	x->result = x->work(x, st, &x->why);
+}
+
+static void
+job_done(struct store_job *j)
+{
+	struct task_job *x = CONTAINER(j, struct task_job, job);
+	struct task_run *t = x->task;
+
+	if (!t->left)
+		x->then(x);
+	buf_free(&x->delivery);
+	arena_free(&x->arena);
+	mem_free(&x);
+	t->jobs--;
+	free_if_idle(t);
+}
+
+void
+task_job_put(struct task_job *x, enum err (*work)(struct task_job *,
+    struct store *, struct why *), void (*then)(struct task_job *))
+{
+	x->work = work;
+	x->then = then;
+	x->job.run = run_job;
+	x->job.done = job_done;
+	x->task->jobs++;
+	store_async_put(x->task->door->store, &x->job);
+}
+
+enum task_verdict
+task_job_judge(struct task_job *x)
+{
+	struct task_run *t = x->task;
+
+	switch (x->result) {
+	case OK:
+		return TASK_GO_ON;
+	case ERR_STATE:
+	case ERR_ABSENT:
+		log_info("external.left", "task=%.*s why=%s",
+		    STR_FMT(t->fid), log_why(&x->why));
+		task_run_leave(t);
+		return TASK_OVER;
+	default:
+		log_warn("external.store", "task=%.*s why=%s",
+		    STR_FMT(t->fid), log_why(&x->why));
+		return TASK_AGAIN;
+	}
+}
+
+/* ---- The log ------------------------------------------------------------ */
+
+static enum err
+add_lines(struct task_job *x, struct store *st, struct why *w)
+{
+	return store_log_add(st, x->task->id, x->lines, x->n, w);
+}
+
+static void put_lines(struct task_run *);
+
+static void
+lines_added(struct task_job *x)
+{
+	struct task_run *t = x->task;
+
+	t->logging = false;
+	if (x->result != OK)
+		log_warn("external.log", "task=%.*s why=%s", STR_FMT(t->fid),
+		    log_why(&x->why));
+	put_lines(t);
+}
+
+static void
+put_lines(struct task_run *t)
+{
+	if (t->logging || t->lines_n == 0)
+		return;
+	struct task_job *x = task_job_new(t);
+	x->n = t->lines_n;
+	x->lines = ARENA_ARRAY(&x->arena, struct store_log_line, x->n);
+	for (size_t i = 0; i < x->n; i++)
+		x->lines[i] = (struct store_log_line){
+		    .time = t->lines[i].time,
+		    .level = arena_copy(&x->arena, str_of(t->lines[i].level)),
+		    .text = arena_copy(&x->arena, t->lines[i].text) };
+	t->lines_n = 0;
+	arena_reset(&t->lines_arena);
+	t->logging = true;
+	task_job_put(x, add_lines, lines_added);
+}
+
+/* Servers send any bytes, and the store takes UTF-8 without NUL. */
+static struct str
+clean_text(struct arena *a, struct str s)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	while (s.n > 0) {
+		size_t n = s.p[0] == '\0' ? 0 : text_utf8_length(s);
+		if (n > 0)
+			buf_put(&b, s.p, n);
+		else
+			buf_put_char(&b, '?');
+		s = str_from(s, MAX(n, (size_t)1));
+	}
+	return arena_copy(a, buf_str(&b));
+}
+
+static void
+add_line(struct task_run *t, const char *level, struct str text)
+{
+	if (t->lines_n == TASK_LINES_MAX)
+		return;
+	t->lines = mem_room(t->lines, t->lines_n, &t->lines_cap, 8,
+	    sizeof(*t->lines));
+	struct task_line *l = &t->lines[t->lines_n++];
+	*l = (struct task_line){ .time = clock_wall(),
+	    .text = clean_text(&t->lines_arena, text) };
+	snprintf(l->level, sizeof(l->level), "%s", level);
+}
+
+void
+task_run_log(struct task_run *t, const char *level, const char *fmt, ...)
+{
+	char text[LINE_BYTES_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	add_line(t, level, str_of(text));
+	put_lines(t);
+}
+
+static void
+note_event(void *arg, enum delivery_level level, const char *name,
+    struct str text)
+{
+	static const char *const levels[] = { "info", "warning", "error" };
+	struct task_run *t = arg;
+
+	if (level != DELIVERY_INFO)
+		log_warn("external.delivery", "event=%s backend=%.*s "
+		    "task=%.*s text=%s", name, STR_FMT(t->backend->name),
+		    STR_FMT(t->fid), log_quoted(text));
+	add_line(t, levels[level], text);
+}
+
+/* ---- The end ------------------------------------------------------------ */
+
+static enum err
+close_task(struct task_job *x, struct store *st, struct why *w)
+{
+	return store_task_close(st, x->task->id, &x->end, clock_wall(),
+	    &x->changed, w);
+}
+
+static void
+closed(struct task_job *x)
+{
+	struct task_run *t = x->task;
+
+	t->ending = false;
+	switch (task_job_judge(x)) {
+	case TASK_AGAIN:
+		task_run_retry_later(t);
+		break;
+	case TASK_OVER:
+		break;
+	case TASK_GO_ON:
+		t->door->closed++;
+		log_info("external.closed", "backend=%.*s task=%.*s state=%s",
+		    STR_FMT(t->backend->name), STR_FMT(t->fid),
+		    store_task_state_name(x->end.status.state));
+		task_run_leave(t);
+	}
+}
+
+static enum store_task_state
+state_of(enum delivery_end end, unsigned code)
+{
+	switch (end) {
+	case DELIVERY_GONE:
+		return STORE_TASK_GONE;
+	case DELIVERY_UNDELIVERED:
+		return STORE_TASK_UNDELIVERED;
+	default:
+		return code == CODE_DONE ? STORE_TASK_DONE :
+		    code == CODE_TIMEOUT ? STORE_TASK_TIMEOUT :
+		    STORE_TASK_FAILED;
+	}
+}
+
+static void
+end_task(struct task_run *t, enum delivery_end end)
+{
+	static const char *const texts[] = {
+		[DELIVERY_GONE] = "The back end does not know the task any "
+		    "more",
+		[DELIVERY_UNDELIVERED] = "The back end could not be reached" };
+	struct delivery_view v;
+
+	if (t->ending)
+		return;
+	delivery_look(t->delivery, &v);
+	struct task_job *x = task_job_new(t);
+	bool own = end == DELIVERY_DONE;
+	x->end = (struct store_task_end){ .by_owner = true,
+	    .drop_spool = end == DELIVERY_GONE, .keep_cursor = own,
+	    .status = { .state = state_of(end, v.code),
+	    .code = own ? v.code : CODE_ERROR,
+	    .message = arena_copy(&x->arena, own ? v.message :
+	    str_of(texts[end])),
+	    .detail = own ? arena_copy(&x->arena, v.detail) : STR_NONE } };
+	if (t->run != NULL)
+		document_run_stop(t->run);
+	t->ending = true;
+	task_job_put(x, close_task, closed);
+}
+
+void
+task_run_close(struct task_run *t, unsigned code, const char *message,
+    struct str detail)
+{
+	if (t->run != NULL)
+		document_run_stop(t->run);
+	t->has_batch = false;
+	t->state = STORE_TASK_DRAINING;
+	t->progress_new = true;
+	delivery_close(t->delivery, t->spooled_end, code, str_of(message),
+	    detail);
+	task_run_pump(t);
+}
+
+void
+task_run_leave(struct task_run *t)
+{
+	struct loop *home = t->door->host->home;
+
+	if (t->left)
+		return;
+	t->left = true;
+	loop_timer_stop(home, &t->wake);
+	loop_timer_stop(home, &t->retry);
+	loop_timer_stop(home, &t->look);
+	list_take(&t->node);
+	t->door->tasks_n--;
+	t->has_batch = false;
+	task_spool_forget(t);
+	task_call_cancel(t);
+	if (t->run != NULL)
+		document_run_stop(t->run);
+	free_if_idle(t);
+}
+
+/* ---- Steps -------------------------------------------------------------- */
+
+void
+task_run_pump(struct task_run *t)
+{
+	struct delivery_step s;
+
+	for (;;) {
+		if (t->left) {
+			free_if_idle(t);
+			return;
+		}
+		if (t->door->stopping)
+			return;
+		delivery_next(t->delivery, (struct delivery_time){
+		    clock_mono(), clock_wall() }, &s);
+		put_lines(t);
+		switch (s.kind) {
+		case DELIVERY_SAVE:
+			task_spool_save(t, &s);
+			return;
+		case DELIVERY_UPLOAD:
+			task_call_upload(t, &s);
+			break;
+		case DELIVERY_STATUS:
+			task_call_status(t, &s);
+			break;
+		case DELIVERY_WAIT:
+			task_spool_fill(t);
+			loop_timer_set(t->door->host->home, &t->wake, s.wake);
+			return;
+		case DELIVERY_ENDED:
+			end_task(t, s.end);
+			return;
+		}
+	}
+}
+
+static void
+wake_up(struct timer *timer)
+{
+	task_run_pump(CONTAINER(timer, struct task_run, wake));
+}
+
+static void
+try_again(struct timer *timer)
+{
+	struct task_run *t = CONTAINER(timer, struct task_run, retry);
+
+	task_spool_go_on(t);
+	task_run_pump(t);
+}
+
+void
+task_run_retry_later(struct task_run *t)
+{
+	loop_timer_set(t->door->host->home, &t->retry, mono_add_ms(
+	    clock_mono(), TASK_STORE_RETRY_MS));
+}
+
+/* ---- What it says meanwhile --------------------------------------------- */
+
+void
+task_run_describe_wait(const struct task_run *t, struct buf *out)
+{
+	char iso[WALL_ISO_MAX];
+
+	if (!list_empty(&t->waits)) {
+		buf_put_text(out, "room in the spool");
+		return;
+	}
+	if (t->run == NULL)
+		return;
+	struct document_look x = document_run_look(t->run);
+	if (x.waits_for == NULL)
+		return;
+	struct wall until = { (clock_wall().us / 1000 + x.waits_ms) * 1000 };
+	wall_to_iso(until, iso);
+	/* "2026-11-20T09:18:16.123456Z": the time of the day, in seconds. */
+	buf_printf(out, "%s until %.8sZ", x.waits_for, iso + 11);
+}
+
+static void
+report_progress(struct task_run *t)
+{
+	FREED(buf_free) struct buf now = BUF_INIT;
+	FREED(buf_free) struct buf wait = BUF_INIT;
+	struct delivery_view v;
+
+	delivery_look(t->delivery, &v);
+	buf_printf(&now, "%llu documents", (unsigned long long)v.uploaded);
+	task_run_describe_wait(t, &wait);
+	if (wait.n > 0)
+		buf_printf(&now, "; waits for %s", buf_text(&wait));
+	if (str_eq(buf_str(&now), buf_str(&t->progress)))
+		return;
+	buf_clear(&t->progress);
+	buf_put_str(&t->progress, buf_str(&now));
+	t->progress_new = true;
+	delivery_report(t->delivery, buf_str(&now));
+	task_run_pump(t);
+}
+
+static void
+look_again(struct timer *timer)
+{
+	struct task_run *t = CONTAINER(timer, struct task_run, look);
+
+	if (t->run == NULL)
+		return;
+	loop_timer_set(t->door->host->home, timer, mono_add_ms(clock_mono(),
+	    TASK_LOOK_MS));
+	report_progress(t);
+}
+
+/* ---- The connector's run ------------------------------------------------ */
+
+static void
+note_connector(void *arg, const struct document_note *n)
+{
+	task_run_log(arg, n->level, "%.*s: %.*s", STR_FMT(n->code),
+	    STR_FMT(str_cut(n->text, 0, LINE_BYTES_MAX / 2)));
+}
+
+static void
+put_counts(const struct task_run *t, struct buf *out)
+{
+	struct delivery_view v;
+
+	delivery_look(t->delivery, &v);
+	buf_printf(out, "%llu uploaded, %llu rejected", (unsigned long long)
+	    (v.uploaded + t->spooled_end - v.first),
+	    (unsigned long long)v.rejected);
+}
+
+static void
+close_by_failure(struct task_run *t, enum document_fault fault,
+    struct str text)
+{
+	FREED(buf_free) struct buf detail = BUF_INIT;
+
+	buf_printf(&detail, "%s: %.*s; ", document_fault_name(fault),
+	    STR_FMT(text));
+	put_counts(t, &detail);
+	task_run_log(t, "error", "%.*s", STR_FMT(text));
+	task_run_close(t, CODE_ERROR, fault == DOCUMENT_CONFIG ?
+	    "The source refused the parameters or the account" :
+	    fault == DOCUMENT_TRANSIENT ? "The source could not be read; try "
+	    "again later" : "The connector failed", buf_str(&detail));
+}
+
+static void
+close_by_success(struct task_run *t)
+{
+	FREED(buf_free) struct buf message = BUF_INIT;
+
+	put_counts(t, &message);
+	task_run_close(t, CODE_DONE, buf_text(&message), STR_NONE);
+}
+
+static void
+run_ended(void *arg, const struct document_end *e)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct task_run *t = arg;
+	struct str text = clean_text(&a, str_cut(e->text, 0,
+	    LINE_BYTES_MAX));
+	enum document_end_kind kind = e->kind;
+	enum document_fault fault = e->fault;
+
+	t->has_batch = false;
+	list_take(&t->waits);
+	document_run_free(&t->run);
+	loop_timer_stop(t->door->host->home, &t->look);
+	if (t->left) {
+		free_if_idle(t);
+		return;
+	}
+	if (t->door->stopping || t->ending)
+		return;
+	switch (kind) {
+	case DOCUMENTS_DONE:
+		close_by_success(t);
+		break;
+	case DOCUMENTS_FAILED:
+		close_by_failure(t, fault, text);
+		break;
+	case DOCUMENTS_INTERRUPTED:
+		if (!t->door->host->stopping)
+			close_by_failure(t, DOCUMENT_SYSTEM, STR("an operator "
+			    "has stopped it"));
+		break;
+	case DOCUMENTS_STOPPED:
+		break;
+	}
+}
+
+static void
+open_run(struct task_run *t, struct str params, struct str credential,
+    bool resumes)
+{
+	FREED(buf_free) struct buf order = BUF_INIT;
+	struct why w = WHY_INIT;
+	const char *code = "";
+
+	enum err e = task_order_make(t->connector->connector, params,
+	    credential, &order, &w);
+	struct document_run_options o = { .order = buf_str(&order),
+	    .cursor = buf_str(&t->cursor), .resumes = resumes,
+	    .private_hosts = t->connector->hosts,
+	    .private_n = t->connector->hosts_n, .batch = task_spool_take,
+	    .note = note_connector, .ended = run_ended, .arg = t };
+	if (e == OK)
+		e = document_run_open(t->door->documents, &o, &t->run, &code,
+		    &w);
+	if (order.n > 0)
+		explicit_bzero(order.p, order.n);
+	if (e != OK) {
+		close_by_failure(t, e == ERR_INPUT ? DOCUMENT_CONFIG :
+		    DOCUMENT_SYSTEM, str_of(w.text));
+		return;
+	}
+	t->state = STORE_TASK_RUNNING;
+	t->progress_new = true;
+	loop_timer_set(t->door->host->home, &t->look, mono_add_ms(
+	    clock_mono(), TASK_LOOK_MS));
+	task_run_pump(t);
+}
+
+/* ---- The beginning ------------------------------------------------------ */
+
+struct str
+task_run_checkpoint(uint64_t attempt, struct arena *a)
+{
+	return arena_printf(a, "attempt %llu", (unsigned long long)attempt);
+}
+
+static bool
+has_moved(const struct store_task *row)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+
+	return str_eq(row->checkpoint, task_run_checkpoint(row->attempt, &a));
+}
+
+static void
+set_backend(struct task_run *t, struct backends *set,
+    const struct backend *b)
+{
+	struct backends *before = t->backends;
+
+	t->backends = backends_hold(set);
+	t->backend = b;
+	backends_release(&before);
+}
+
+static struct task_run *
+new_run(struct external_door *d, const struct store_task *row,
+    struct backends *set, const struct backend *b, struct held_connector *c)
+{
+	struct task_run *t = mem_new(sizeof(*t));
+
+	t->door = d;
+	t->id = row->id;
+	t->attempt = row->attempt;
+	t->fid = arena_copy(&t->arena, row->fid);
+	t->params = arena_copy(&t->arena, row->params);
+	buf_put_str(&t->endpoint, row->endpoint);
+	buf_put_str(&t->cursor, row->cursor);
+	t->has_moved = has_moved(row);
+	t->connector = connector_hold(c);
+	set_backend(t, set, b);
+	t->state = row->state;
+	buf_put_text(&t->progress, "Running");
+	t->emitted = row->emitted;
+	t->spool_bytes = row->spool_bytes;
+	d->spool_bytes += row->spool_bytes;
+	t->wake.fire = wake_up;
+	t->retry.fire = try_again;
+	t->look.fire = look_again;
+	list_init(&t->waits);
+	list_put(&d->tasks, &t->node);
+	d->tasks_n++;
+	drain_gate_enter(&d->asked);
+	struct delivery_settings set_ = { .fid = t->fid, .backend = b->name,
+	    .batch_bytes = b->batch_bytes,
+	    .batch_documents = b->batch_documents, .silence_s = b->silence_s,
+	    .retry_s_max = d->set.retry_s_max,
+	    .rejected_max = d->set.rejected_max, .event = note_event,
+	    .arg = t };
+	t->delivery = delivery_new(&set_);
+	return t;
+}
+
+/* False: its state cannot be read; the task has been left. */
+static bool
+load_delivery(struct task_run *t, const struct store_task *row)
+{
+	struct delivery_view v;
+	struct why w = WHY_INIT;
+
+	if (row->delivery.n > 0 && delivery_load(t->delivery, row->delivery,
+	    &w) != OK) {
+		log_error("external.corrupt", "backend=%.*s task=%.*s why=%s",
+		    STR_FMT(row->backend), STR_FMT(row->fid), log_why(&w));
+		task_run_leave(t);
+		return false;
+	}
+	delivery_look(t->delivery, &v);
+	t->window_first = v.first;
+	t->spooled_end = v.first + row->spooled;
+	return true;
+}
+
+void
+task_run_begin(struct external_door *d, const struct store_task *row,
+    struct backends *set, const struct backend *b, struct held_connector *c,
+    struct str params, struct str credential)
+{
+	struct task_run *t = new_run(d, row, set, b, c);
+	struct delivery_view v;
+
+	if (!load_delivery(t, row))
+		return;
+	delivery_look(t->delivery, &v);
+	if (row->attempt > 1) {
+		/* The back end had closed it. */
+		if (v.end == DELIVERY_RUNNING)
+			delivery_stop(t->delivery);
+		delivery_restart(t->delivery, v.first);
+	}
+	d->accepted++;
+	task_run_log(t, "info", "attempt %llu begins",
+	    (unsigned long long)row->attempt);
+	open_run(t, params, credential, false);
+}
+
+/* Whether the run had a secret that only this process's memory had. */
+static bool
+has_lost_secret(const struct task_run *t)
+{
+	FREED(buf_free) struct buf same = BUF_INIT;
+
+	return strcmp(external_connector_credential(
+	    t->connector->connector), "none") != 0 ||
+	    external_params_conceal(t->connector->connector, t->params,
+	    &same);
+}
+
+/* It is looked for again and again; the log has it now and then. */
+static void
+say_waiting(struct external_door *d, const struct store_task *row,
+    const char *what, struct str name)
+{
+	struct wall now = clock_wall();
+
+	if (now.us - d->waits_said.us < WAITS_SAID_MS * INT64_C(1000))
+		return;
+	d->waits_said = now;
+	log_error("external.waits", "backend=%.*s task=%.*s why=\"the %s %.*s "
+	    "is not configured any more\"", STR_FMT(row->backend),
+	    STR_FMT(row->fid), what, STR_FMT(name));
+}
+
+void
+task_run_take_up(struct external_door *d, const struct store_task *row)
+{
+	const struct backend *b = backends_find(d->backends, row->backend);
+	struct held_connector *c = connectors_find(d->connectors,
+	    row->connector);
+
+	if (b == NULL || c == NULL) {
+		say_waiting(d, row, b == NULL ? "back end" : "connector",
+		    b == NULL ? row->backend : row->connector);
+		return;
+	}
+	struct task_run *t = new_run(d, row, d->backends, b, c);
+	if (!load_delivery(t, row))
+		return;
+	struct delivery_view v;
+	delivery_look(t->delivery, &v);
+	log_info("external.taken_up", "backend=%.*s task=%.*s state=%s",
+	    STR_FMT(row->backend), STR_FMT(row->fid),
+	    store_task_state_name(row->state));
+	/* An operator has asked for it. */
+	if (v.end == DELIVERY_UNDELIVERED)
+		delivery_resume(t->delivery);
+	if (v.code != 0 || v.end != DELIVERY_RUNNING) {
+		t->state = STORE_TASK_DRAINING;
+		task_run_pump(t);
+	} else if (has_lost_secret(t)) {
+		close_by_failure(t, DOCUMENT_CONFIG, STR("the credential was "
+		    "lost in a restart; start the task again"));
+	} else {
+		open_run(t, t->params, STR_NONE, t->has_moved);
+	}
+}
+
+/* ---- Asked from outside ------------------------------------------------- */
+
+struct task_run *
+task_run_find(const struct external_door *d, struct str backend,
+    struct str fid)
+{
+	LIST_EACH(t, &d->tasks, struct task_run, node)
+		if (str_eq(t->fid, fid) && str_eq(t->backend->name, backend))
+			return t;
+	return NULL;
+}
+
+struct task_run *
+task_run_of_id(const struct external_door *d, uint64_t id)
+{
+	LIST_EACH(t, &d->tasks, struct task_run, node)
+		if (t->id == id)
+			return t;
+	return NULL;
+}
+
+void
+task_run_set_endpoint(struct task_run *t, struct str endpoint)
+{
+	buf_clear(&t->endpoint);
+	buf_put_str(&t->endpoint, endpoint);
+}
+
+void
+task_run_use_backends(struct task_run *t, struct backends *set)
+{
+	const struct backend *b = backends_find(set, t->backend->name);
+
+	/* One that is not there any more is called as it was. */
+	if (b != NULL)
+		set_backend(t, set, b);
+}

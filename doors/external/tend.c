@@ -1,0 +1,175 @@
+/*
+ * What is done for all tasks, again and again: this daemon's lease is renewed,
+ * tasks of an earlier process and of daemons that are gone are taken up, those
+ * that others have closed or taken over are left, and old ones are forgotten.
+ */
+#include "doors/external/meter.h"
+#include "doors/external/task_run.h"
+#include "os/clock.h"
+#include "os/log.h"
+
+#define TEND_MS 1000
+/* In a file: for tasks that `argiope external redeliver` has opened again. */
+#define LOOK_MS 5000
+/* A daemon that has not renewed for so long is gone. */
+#define LEASE_MS 15000
+#define FORGET_MS 60000
+
+struct tend {
+	struct store_job job;
+	struct external_door *door;
+	struct arena arena;
+	struct why why;
+	enum err result;
+	bool looks, forgets;
+	uint64_t *known;             /* ids of those that run here */
+	size_t known_n;
+	struct store_task *open;     /* this daemon's; whole if it is new */
+	size_t open_n, forgotten;
+};
+
+/* ---- On the store's thread ---------------------------------------------- */
+
+static bool
+is_known(const struct tend *x, uint64_t id)
+{
+	for (size_t i = 0; i < x->known_n; i++)
+		if (x->known[i] == id)
+			return true;
+	return false;
+}
+
+static enum err
+list_open(struct tend *x, struct store *st, struct why *w)
+{
+	struct store_task_filter f = { .mine = true, .open = true };
+	struct store_task *page;
+	size_t n, cap = 0;
+	enum err e;
+
+	do {
+		e = store_task_list(st, &f, &x->arena, &page, &n, w);
+		for (size_t i = 0; e == OK && i < n; i++) {
+			f.after = page[i].id;
+			if (!is_known(x, page[i].id))
+				e = store_task_get(st, page[i].id, &x->arena,
+				    &page[i], w);
+			x->open = arena_grow(&x->arena, x->open, x->open_n,
+			    &cap, 64, sizeof(*x->open));
+			x->open[x->open_n++] = page[i];
+		}
+	} while (e == OK && n == STORE_TASKS_PAGE_MAX);
+	return e;
+}
+
+static enum err
+renew_lease(struct store *st, struct wall now, struct why *w)
+{
+	struct wall until = { now.us + LEASE_MS * INT64_C(1000) };
+	bool kept;
+	size_t taken;
+
+	enum err e = store_lease_renew(st, now, until, &kept, w);
+	return e == OK ? store_task_take_over(st, now, &taken, w) : e;
+}
+
+static void
+tend_tasks(struct store_job *j, struct store *st)
+{
+	struct tend *x = CONTAINER(j, struct tend, job);
+	struct wall now = clock_wall();
+	struct wall before = { now.us - x->door->set.keep_ms * 1000 };
+
+	x->result = renew_lease(st, now, &x->why);
+	if (x->result == OK && (x->looks || store_is_shared(st)))
+		x->result = list_open(x, st, &x->why);
+	if (x->result == OK && x->forgets)
+		x->result = store_task_forget(st, before, &x->forgotten,
+		    &x->why);
+}
+
+/* ---- At home ------------------------------------------------------------ */
+
+static bool
+is_open(const struct tend *x, uint64_t id)
+{
+	for (size_t i = 0; i < x->open_n; i++)
+		if (x->open[i].id == id)
+			return true;
+	return false;
+}
+
+static void
+compare(struct tend *x)
+{
+	struct external_door *d = x->door;
+
+	for (size_t i = 0; i < x->known_n; i++) {
+		struct task_run *t = task_run_of_id(d, x->known[i]);
+		if (t != NULL && !is_open(x, x->known[i]))
+			task_run_leave(t);
+	}
+	for (size_t i = 0; i < x->open_n; i++)
+		if (!is_known(x, x->open[i].id) &&
+		    task_run_of_id(d, x->open[i].id) == NULL)
+			task_run_take_up(d, &x->open[i]);
+}
+
+static void
+tended(struct store_job *j)
+{
+	struct tend *x = CONTAINER(j, struct tend, job);
+	struct external_door *d = x->door;
+	bool shared = store_is_shared(store_async_store(d->store));
+
+	if (x->result != OK)
+		log_warn("external.tend", "why=%s", log_why(&x->why));
+	if (!d->stopping && x->result == OK && (x->looks || shared))
+		compare(x);
+	arena_free(&x->arena);
+	mem_free(&x->known);
+	mem_free(&x);
+	external_meter_open(d->tasks_n, d->spool_bytes);
+	if (!d->stopping)
+		loop_timer_set(d->host->home, &d->tend_timer, mono_add_ms(
+		    clock_mono(), TEND_MS));
+	drain_gate_leave(&d->asked);
+}
+
+static void
+tend_again(struct timer *timer)
+{
+	struct external_door *d = CONTAINER(timer, struct external_door,
+	    tend_timer);
+	struct tend *x = mem_new(sizeof(*x));
+	struct wall now = clock_wall();
+
+	x->door = d;
+	x->why = WHY_INIT;
+	x->looks = now.us - d->looked.us > LOOK_MS * INT64_C(1000);
+	if (x->looks)
+		d->looked = now;
+	x->forgets = now.us - d->forgotten.us > FORGET_MS * INT64_C(1000);
+	if (x->forgets)
+		d->forgotten = now;
+	x->known = mem_array(MAX(d->tasks_n, (size_t)1), sizeof(*x->known));
+	LIST_EACH(t, &d->tasks, struct task_run, node)
+		x->known[x->known_n++] = t->id;
+	x->job.run = tend_tasks;
+	x->job.done = tended;
+	drain_gate_enter(&d->asked);
+	store_async_put(d->store, &x->job);
+}
+
+void
+tend_begin(struct external_door *d)
+{
+	d->tend_timer.fire = tend_again;
+	tend_again(&d->tend_timer);
+}
+
+void
+tend_stop(struct external_door *d)
+{
+	loop_timer_stop(d->host->home, &d->tend_timer);
+}
