@@ -1,0 +1,288 @@
+/*
+ * POST /task:
+ *
+ *     read ─► endpoint ─► find ─┬─► none: check ─► put ─────┐
+ *                               ├─► open: the same? answer  ├─► run, answer
+ *                               └─► closed: check ─► retry ─┘
+ */
+#include "base/json_writer.h"
+#include "doors/external/handlers.h"
+#include "doors/external/reply.h"
+#include "doors/external/request.h"
+#include "doors/external/task_run.h"
+#include "os/clock.h"
+#include "os/log.h"
+
+static void find_again(struct external_request *);
+
+/* ---- The answer --------------------------------------------------------- */
+
+static void
+answer_task(struct external_request *x)
+{
+	FREED(buf_free) struct buf mount = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	external_request_put_mount(x, &mount);
+	buf_printf(&mount, "/task/%.*s", STR_FMT(x->fid));
+	json_object(&b, NULL);
+	json_str(&b, "callback", buf_str(&mount));
+	external_request_put_status(&x->row, false, &b);
+	buf_put_char(&b, '}');
+	external_request_answer(x, buf_str(&b));
+}
+
+static void
+refuse(struct external_request *x, int status, const char *text)
+{
+	reply_fail(x->request, status, "%s", text);
+	external_request_free(&x);
+}
+
+/* ---- A new task, or a new attempt --------------------------------------- */
+
+static struct store_task
+make_row(const struct external_request *x)
+{
+	return (struct store_task){ .backend = x->backend->name,
+		.connector = x->connector->name, .fid = x->fid,
+		.crawler = x->order.crawler, .endpoint = x->endpoint,
+		.params = buf_str(&x->concealed),
+		.version = x->order.version, .reset = x->order.reset };
+}
+
+/* The crawler's last task has left its cursor. */
+static enum err
+inherit_cursor(struct external_request *x, struct store *st, struct why *w)
+{
+	const struct store_crawler c = { x->backend->name, x->connector->name,
+		x->order.crawler };
+	struct why absent = WHY_INIT;
+	struct str cursor = STR_NONE;
+
+	if (x->order.crawler.n == 0 || x->order.reset)
+		return OK;
+	enum err e = store_cursor_get(st, &c, &x->arena, &cursor, &absent);
+	if (e == ERR_ABSENT || cursor.n == 0)
+		return OK;
+	if (e != OK)
+		return why(w, e, "%s", absent.text);
+	const struct store_emit none = { .first = x->row.emitted + 1,
+		.cursor = cursor };
+	x->row.cursor = cursor;
+	return store_spool_emit(st, x->row.id, &none, clock_wall(), w);
+}
+
+static enum err
+put_group(struct external_request *x, struct store *st, struct why *w)
+{
+	const struct store_task t = make_row(x);
+
+	enum err e = store_task_put(st, &t, x->door->set.tasks_max,
+	    clock_wall(), &x->arena, &x->row, &x->made, w);
+	return e == OK && x->made ? inherit_cursor(x, st, w) : e;
+}
+
+static enum err
+put_task(struct external_request *x, struct store *st, struct why *w)
+{
+	enum err e = store_begin(st, w);
+
+	return e == OK ? store_end(st, put_group(x, st, w), w) : e;
+}
+
+static enum err
+retry_task(struct external_request *x, struct store *st, struct why *w)
+{
+	const struct store_task t = make_row(x);
+	uint64_t id = x->row.id;
+
+	enum err e = store_task_retry(st, id, &t, x->keep_cursor,
+	    x->door->set.tasks_max, clock_wall(), w);
+	return e == OK ? store_task_get(st, id, &x->arena, &x->row, w) : e;
+}
+
+static void
+note_unknown(struct external_request *x, struct task_run *t)
+{
+	for (size_t i = 0; t != NULL && i < x->faults->unknown_n; i++)
+		task_run_log(t, "warning", "the connector has no parameter "
+		    "%.*s; it is left out",
+		    STR_FMT(x->faults->unknown[i]));
+}
+
+static void
+begin_task(struct external_request *x)
+{
+	struct external_door *d = x->door;
+
+	log_info("external.accepted", "backend=%.*s connector=%.*s task=%.*s "
+	    "attempt=%llu", STR_FMT(x->backend->name),
+	    STR_FMT(x->connector->name), STR_FMT(x->fid),
+	    (unsigned long long)x->row.attempt);
+	if (!d->stopping) {
+		task_run_begin(d, &x->row, x->set, x->backend, x->connector,
+		    buf_str(&x->params), buf_str(&x->credential));
+		note_unknown(x, task_run_of_id(d, x->row.id));
+	}
+	answer_task(x);
+}
+
+static void
+put_done(struct external_request *x)
+{
+	if (x->result != OK)
+		external_request_fail(x);
+	else if (!x->made)
+		find_again(x);
+	else
+		begin_task(x);
+}
+
+static void
+retry_done(struct external_request *x)
+{
+	if (x->result == ERR_STATE)
+		find_again(x);
+	else if (x->result != OK)
+		external_request_fail(x);
+	else
+		begin_task(x);
+}
+
+/* ---- What the store has ------------------------------------------------- */
+
+/* False: refused. */
+static bool
+check_order(struct external_request *x)
+{
+	const struct external_connector *c = x->connector->connector;
+	struct why w = WHY_INIT;
+
+	if (x->faults->n > 0) {
+		reply_fail_all(x->request, 400, x->faults->messages,
+		    x->faults->n);
+		external_request_free(&x);
+		return false;
+	}
+	buf_clear(&x->credential);
+	if (task_credential_make(c, x->order.credential, &x->credential, &w)
+	    != OK) {
+		refuse(x, 400, w.text);
+		return false;
+	}
+	return true;
+}
+
+static bool
+has_equal_params(const struct external_request *x)
+{
+	return x->faults->n == 0 && str_eq(x->row.params,
+	    buf_str(&x->concealed));
+}
+
+static enum err
+set_endpoint(struct external_request *x, struct store *st, struct why *w)
+{
+	return store_task_set_endpoint(st, x->row.id, x->endpoint,
+	    clock_wall(), w);
+}
+
+static void
+endpoint_set(struct external_request *x)
+{
+	struct task_run *t = task_run_of_id(x->door, x->row.id);
+
+	/* Another daemon's task keeps the endpoint that it has. */
+	if (x->result != OK && x->result != ERR_STATE) {
+		external_request_fail(x);
+		return;
+	}
+	if (x->result == OK && t != NULL)
+		task_run_set_endpoint(t, x->endpoint);
+	answer_task(x);
+}
+
+static void
+repeat_task(struct external_request *x)
+{
+	if (!has_equal_params(x) || !str_eq(x->row.connector,
+	    x->connector->name) || !task_endpoints_agree(x->row.endpoint,
+	    x->endpoint)) {
+		refuse(x, 409, "a task with this fid is open, and has other "
+		    "parameters or another endpoint");
+		return;
+	}
+	if (str_eq(x->row.endpoint, x->endpoint))
+		answer_task(x);
+	else
+		external_request_ask(x, set_endpoint, endpoint_set);
+}
+
+static void
+found(struct external_request *x)
+{
+	if (x->result == ERR_ABSENT) {
+		if (check_order(x))
+			external_request_ask(x, put_task, put_done);
+	} else if (x->result != OK) {
+		external_request_fail(x);
+	} else if (!store_task_is_closed(x->row.state)) {
+		repeat_task(x);
+	} else if (check_order(x)) {
+		x->keep_cursor = has_equal_params(x) && str_eq(
+		    x->row.connector, x->connector->name);
+		external_request_ask(x, retry_task, retry_done);
+	}
+}
+
+static enum err
+find_task(struct external_request *x, struct store *st, struct why *w)
+{
+	return store_task_find(st, x->backend->name, x->fid, &x->arena,
+	    &x->row, w);
+}
+
+static void
+find_again(struct external_request *x)
+{
+	external_request_ask(x, find_task, found);
+}
+
+/* ---- The request -------------------------------------------------------- */
+
+static void
+check_params(struct external_request *x)
+{
+	const struct external_connector *c = x->connector->connector;
+
+	x->faults = ARENA_NEW(&x->arena, struct task_faults);
+	x->faults->arena = &x->arena;
+	if (task_params_check(c, x->order.params, x->faults, &x->params) ==
+	    OK)
+		(void)external_params_conceal(c, buf_str(&x->params),
+		    &x->concealed);
+}
+
+void
+external_post_task(struct web_request *r)
+{
+	struct external_request *x = external_request_new(r);
+	struct str version = STR_NONE;
+	struct why w = WHY_INIT;
+
+	if (x == NULL)
+		return;
+	(void)web_param(r, "version", &version);
+	enum err e = task_order_read(web_body(r), version, &x->order, &w);
+	if (e == OK)
+		e = backend_admit(x->backend, x->order.endpoint, &x->endpoint,
+		    &x->arena, &w);
+	if (e != OK) {
+		refuse(x, e == ERR_DENIED ? 403 : 400, w.text);
+		return;
+	}
+	x->fid = x->order.fid;
+	check_params(x);
+	find_again(x);
+}

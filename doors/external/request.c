@@ -1,0 +1,207 @@
+#include "doors/external/request.h"
+
+#include "base/json_writer.h"
+#include "doors/external/meter.h"
+#include "doors/external/reply.h"
+
+/* ---- Who asks, and for what --------------------------------------------- */
+
+/* The back end that the token belongs to; NULL: it is none. */
+static const struct backend *
+find_backend(const struct external_door *d, const struct web_request *r)
+{
+	const struct token_pass *pass = web_pass(r);
+
+	if (d->set.backends_file[0] == '\0')
+		return pass == NULL || web_is_operator(r) ? backends_nth(
+		    d->backends, 0) : NULL;
+	return pass == NULL ? NULL : backends_of_token(d->backends,
+	    str_of(pass->name));
+}
+
+static bool
+is_at_root(struct web_request *r)
+{
+	struct str first = STR_NONE;
+
+	return !web_segment(r, 0, &first) || !str_eq(first, STR("external"));
+}
+
+static struct held_connector *
+find_connector(const struct external_door *d, struct web_request *r,
+    bool at_root)
+{
+	struct str name = d->set.root;
+
+	if (!at_root)
+		(void)web_segment(r, 1, &name);
+	return name.n == 0 ? NULL : connectors_find(d->connectors, name);
+}
+
+struct external_request *
+external_request_new(struct web_request *r)
+{
+	struct external_door *d = web_arg(r);
+	const struct backend *b = find_backend(d, r);
+	bool at_root = is_at_root(r);
+	struct held_connector *c = find_connector(d, r, at_root);
+
+	if (!d->is_ready || d->stopping) {
+		reply_fail(r, 503, d->stopping ? "the server is ending" :
+		    "the server is starting");
+		return NULL;
+	}
+	if (b == NULL) {
+		reply_fail(r, 403, "the token is that of no back end; "
+		    "external.backends_file names them");
+		return NULL;
+	}
+	if (c == NULL) {
+		reply_fail(r, 404, "there is no such connector");
+		return NULL;
+	}
+	struct external_request *x = mem_new(sizeof(*x));
+	x->door = d;
+	x->request = r;
+	x->at_root = at_root;
+	x->set = backends_hold(d->backends);
+	x->backend = b;
+	x->connector = connector_hold(c);
+	x->why = WHY_INIT;
+	drain_gate_enter(&d->asked);
+	return x;
+}
+
+void
+external_request_free(struct external_request **xp)
+{
+	struct external_request *x = *xp;
+	struct external_door *d = x->door;
+
+	*xp = NULL;
+	task_order_free(&x->order);
+	if (x->credential.n > 0)
+		explicit_bzero(x->credential.p, x->credential.n);
+	if (x->params.n > 0)
+		explicit_bzero(x->params.p, x->params.n);
+	buf_free(&x->credential);
+	buf_free(&x->params);
+	buf_free(&x->concealed);
+	connector_release(&x->connector);
+	backends_release(&x->set);
+	arena_free(&x->arena);
+	mem_free(&x);
+	drain_gate_leave(&d->asked);
+}
+
+bool
+external_request_take_fid(struct external_request **xp)
+{
+	struct external_request *x = *xp;
+	struct str fid = STR_NONE;
+
+	(void)web_segment(x->request, x->at_root ? 1 : 3, &fid);
+	if (!task_fid_is_valid(fid)) {
+		reply_fail(x->request, 404, "there is no such task");
+		external_request_free(xp);
+		return false;
+	}
+	x->fid = arena_copy(&x->arena, fid);
+	return true;
+}
+
+/* ---- Asking the store --------------------------------------------------- */
+
+static void
+run_request(struct store_job *j, struct store *st)
+{
+	struct external_request *x = CONTAINER(j, struct external_request, job);
+
+	x->why = WHY_INIT;
+	x->result = x->work(x, st, &x->why);
+}
+
+static void
+request_done(struct store_job *j)
+{
+	struct external_request *x = CONTAINER(j, struct external_request, job);
+
+	x->then(x);
+}
+
+void
+external_request_ask(struct external_request *x, enum err (*work)(
+    struct external_request *, struct store *, struct why *),
+    void (*then)(struct external_request *))
+{
+	x->work = work;
+	x->then = then;
+	x->job.run = run_request;
+	x->job.done = request_done;
+	store_async_put(x->door->store, &x->job);
+}
+
+enum err
+external_request_find(struct external_request *x, struct store *st,
+    struct why *w)
+{
+	enum err e = store_task_find(st, x->backend->name, x->fid, &x->arena,
+	    &x->row, w);
+
+	if (e == OK && !str_eq(x->row.connector, x->connector->name))
+		return why(w, ERR_ABSENT, "there is no such task");
+	return e;
+}
+
+/* ---- Answers ------------------------------------------------------------ */
+
+void
+external_request_fail(struct external_request *x)
+{
+	if (x->result == ERR_ABSENT) {
+		reply_fail(x->request, 404, "there is no such task");
+	} else if (x->result == ERR_FULL) {
+		external_meter_limit(x->why.field);
+		web_add_field(x->request, "Retry-After", "60");
+		reply_fail(x->request, 429, "%s", x->why.text);
+	} else {
+		reply_fail_why(x->request, x->result, &x->why);
+	}
+	external_request_free(&x);
+}
+
+void
+external_request_answer(struct external_request *x, struct str payload)
+{
+	reply_success(x->request, payload);
+	external_request_free(&x);
+}
+
+void
+external_request_put_mount(const struct external_request *x, struct buf *out)
+{
+	const struct external_door *d = x->door;
+
+	if (d->set.public_url.n > 0)
+		buf_put_str(out, d->set.public_url);
+	else
+		buf_printf(out, "%s://%s", web_is_tls(x->request) ? "https" :
+		    "http", d->host->web_address);
+	if (!x->at_root)
+		buf_printf(out, "/external/%.*s", STR_FMT(x->connector->name));
+}
+
+void
+external_request_put_status(const struct store_task *row, bool with_detail,
+    struct buf *out)
+{
+	json_object(out, "status");
+	json_u64(out, "code", row->code);
+	json_str(out, "message", row->message.n > 0 ? row->message :
+	    STR("New"));
+	if (with_detail && row->detail.n > 0)
+		json_str(out, "detail", row->detail);
+	else if (with_detail)
+		json_null(out, "detail");
+	buf_put_char(out, '}');
+}
