@@ -62,6 +62,10 @@
 	X(external_new)                                                      \
 	X(external_check)                                                    \
 	X(external_tap)                                                      \
+	X(external_tasks)                                                    \
+	X(external_rejected)                                                 \
+	X(external_redeliver)                                                \
+	X(external_cursor)                                                   \
 	X(external_simulate_backend)                                         \
 	X(status)                                                            \
 	X(backup)                                                            \
