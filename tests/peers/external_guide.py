@@ -16,7 +16,7 @@ from simulated import run_with
 run_with(__file__, "target-jsonl==0.1.4")
 
 # Those of the page, and the ones that are free here.
-PORTS = {old: str(fixed_port()) for old in ("8766", "3333", "4444")}
+PORTS = {old: str(fixed_port()) for old in ("8001", "8766", "3333", "4444")}
 HOME = os.path.join(PLACE, "page")
 os.makedirs(HOME + "/bin")
 os.symlink(program(), HOME + "/bin/argiope")

@@ -2,9 +2,11 @@
 and a file that declares it.
 """
 import base64
+import http.client
 import http.server
 import json
 import os
+import re
 import ssl
 import subprocess
 import threading
@@ -14,6 +16,8 @@ import urllib.parse
 from peer import PLACE, ours, program, start
 
 PAGE = 10
+NDJSON = "application/x-ndjson; charset=utf-8"
+STREAM = {"links": [{"from": {"type": "streams", "fid": "s1"}}]}
 
 
 class Api:
@@ -35,8 +39,13 @@ class Api:
             def log_message(self, *words):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0),
-                                                      Handler)
+        class Server(http.server.ThreadingHTTPServer):
+            request_queue_size = 128
+
+            def handle_error(self, *words):
+                """Clients that are stopped or killed are expected."""
+
+        self.server = Server(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.base = f"http://127.0.0.1:{self.server.server_address[1]}"
         self.settings = ()
@@ -145,3 +154,90 @@ def external(*words, **more):
 
 def external_started(*words, **more):
     return start([program(), "external", *words], env=ENVIRONMENT, **more)
+
+
+# ---- The simulated back end ----------------------------------------------------
+
+class Backend:
+    def __init__(self, name, *options, faults=None):
+        self.log = f"{PLACE}/{name}.log"
+        if faults is not None:
+            with open(f"{PLACE}/{name}.json", "w") as f:
+                json.dump({"faults": faults}, f)
+            options += "--faults", f"{PLACE}/{name}.json"
+        with open(self.log, "w") as log:
+            self.child = start([program(), "external", "simulate-backend",
+                                "--listen", "127.0.0.1:0", *options],
+                               stdout=subprocess.PIPE, stderr=log, text=True)
+        said = self.child.stdout.readline()
+        self.port = int(re.search(r":(\d+)/$", said.strip())[1])
+
+    def ask(self, method, path, body=None, **fields):
+        """(status, JSON or text); None when no answer came."""
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body)
+        if isinstance(body, str):
+            body = body.encode()
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            c.request(method, path, body, {k.replace("_", "-"): v
+                                           for k, v in fields.items()})
+            answer = c.getresponse()
+            text = answer.read()
+        except (http.client.HTTPException, OSError) as e:
+            return None, type(e).__name__
+        finally:
+            c.close()
+        self.fields = answer.headers
+        try:
+            return answer.status, json.loads(text)
+        except ValueError:
+            return answer.status, text.decode()
+
+    def external(self, endpoint, **more):
+        code, said = self.ask("POST", "/externals", {
+            "meta": {"name": "Test"}, "endpoint": endpoint, **more})
+        assert code == 200, said
+        return said["payload"]["meta"]["fid"]
+
+    def crawler(self, external, params={}, **more):
+        code, said = self.ask("POST", f"/actions/externals/{external}/crawler",
+                              {"meta": STREAM, "params": params, **more})
+        assert code == 200, said
+        return said["payload"]["crawler"]["meta"]["fid"]
+
+    def task(self, endpoint, **more):
+        """The fid of a task that runs."""
+        crawler = self.crawler(self.external(endpoint, **more))
+        code, said = self.ask("POST", f"/actions/crawlers/{crawler}/task",
+                              {"params": None})
+        assert code == 200, said
+        return said["payload"]["meta"]["fid"]
+
+    def upload(self, task, documents, **fields):
+        lines = documents if isinstance(documents, (str, bytes)) else \
+            "\n".join(map(json.dumps, documents))
+        fields.setdefault("Content_Type", NDJSON)
+        return self.ask("POST", f"/actions/tasks/{task}/upload", lines,
+                        **fields)
+
+    def report(self, task, code, message="", **fields):
+        return self.ask("POST", f"/actions/tasks/{task}/status",
+                        {"code": code, "message": message, "detail": None},
+                        **fields)
+
+    def show(self, task):
+        return self.ask("GET", f"/tasks/{task}")[1]["payload"]
+
+    def code(self, task):
+        return self.show(task)["status"]["code"]
+
+    def output(self, task):
+        text = self.ask("GET", f"/output/{task}")[1]
+        if isinstance(text, dict):       # One line is JSON, too.
+            return [text]
+        return [json.loads(line) for line in text.split("\n") if line]
+
+    def stop(self):
+        self.child.terminate()
+        return self.child.wait(15)
