@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "engine/parser/css.h"
+#include "engine/parser/readable.h"
 #include "engine/parser/simhash.h"
 
 /* Beyond these the tokenizer's own memory is given back after a page. */
@@ -12,12 +13,15 @@
 #define KEEP_ATTRS 64u
 
 #define ATTRS(X)                                                          \
-	X(ACTION, "action") X(AS, "as") X(BACKGROUND, "background")       \
-	X(CONTENT, "content") X(DATA, "data") X(DATA_SRC, "data-src")     \
-	X(DATA_SRCSET, "data-srcset") X(HREF, "href")                     \
-	X(HTTP_EQUIV, "http-equiv") X(IMAGESRCSET, "imagesrcset")         \
+	X(ACTION, "action") X(ARIA_HIDDEN, "aria-hidden") X(AS, "as")     \
+	X(BACKGROUND, "background") X(CONTENT, "content")                 \
+	X(DATA, "data") X(DATA_SRC, "data-src")                           \
+	X(DATA_SRCSET, "data-srcset") X(DATETIME, "datetime")             \
+	X(HIDDEN, "hidden") X(HREF, "href") X(HTTP_EQUIV, "http-equiv")   \
+	X(IMAGESRCSET, "imagesrcset") X(ITEMPROP, "itemprop")             \
 	X(LANG, "lang") X(METHOD, "method") X(NAME, "name")               \
-	X(POSTER, "poster") X(REL, "rel") X(SRC, "src")                   \
+	X(POSTER, "poster") X(PROPERTY, "property") X(REL, "rel")         \
+	X(ROLE, "role") X(SRC, "src")                                     \
 	X(SRCSET, "srcset") X(STYLE, "style") X(TYPE, "type")             \
 	X(XLINK_HREF, "xlink:href")
 
@@ -36,11 +40,13 @@ struct page {
 	lxb_html_tokenizer_t *tkz;
 	struct link_set links;
 	struct simhash simhash;
+	struct readable readable;     /* if it is wanted */
 	lxb_tag_id_t raw;        /* the raw text element we are in, or 0 */
 	unsigned foreign;        /* open <svg> and <math> */
 	unsigned foreign_saved;  /* the same outside of <foreignObject> */
 	size_t open;             /* open elements, roughly */
 	bool has_title, in_title, has_lang;
+	bool in_json;            /* a <script> of JSON-LD, if it is wanted */
 	struct str attr[ATTR_COUNT];  /* of the tag at hand; p NULL: absent */
 };
 
@@ -514,10 +520,36 @@ traits_of(lxb_tag_id_t tag)
 }
 
 static void
+break_out(struct page *g)
+{
+	g->foreign = 0;
+	if (g->in->readable)
+		readable_leave_foreign(&g->readable);
+}
+
+static void
+open_readable(struct page *g, lxb_tag_id_t tag)
+{
+	const struct readable_attrs x = {
+		.aria_hidden = g->attr[ATTR_ARIA_HIDDEN],
+		.content = g->attr[ATTR_CONTENT],
+		.datetime = g->attr[ATTR_DATETIME],
+		.hidden = g->attr[ATTR_HIDDEN],
+		.itemprop = g->attr[ATTR_ITEMPROP],
+		.name = g->attr[ATTR_NAME],
+		.property = g->attr[ATTR_PROPERTY],
+		.role = g->attr[ATTR_ROLE], .style = g->attr[ATTR_STYLE] };
+
+	g->in_json = tag == LXB_TAG_SCRIPT && str_eq_nocase(str_trim(
+	    g->attr[ATTR_TYPE]), STR("application/ld+json"));
+	readable_open(&g->readable, tag, &x);
+}
+
+static void
 open_element(struct page *g, lxb_tag_id_t tag, unsigned t, bool self)
 {
 	if (g->foreign > 0 && (t & BREAKS_OUT) != 0)
-		g->foreign = 0;
+		break_out(g);
 	if (self && (g->foreign > 0 || tag == LXB_TAG_SVG ||
 	    tag == LXB_TAG_MATH))
 		return;
@@ -529,6 +561,8 @@ open_element(struct page *g, lxb_tag_id_t tag, unsigned t, bool self)
 		g->foreign_saved = g->foreign;
 		g->foreign = 0;
 	}
+	if (g->in->readable)
+		open_readable(g, tag);
 	if ((t & UNCOUNTED) == 0 && ++g->open > g->out->nesting)
 		g->out->nesting = (uint32_t)MIN(g->open, UINT32_MAX);
 	if ((t & RAW) == 0)
@@ -545,6 +579,8 @@ open_element(struct page *g, lxb_tag_id_t tag, unsigned t, bool self)
 static void
 close_element(struct page *g, lxb_tag_id_t tag)
 {
+	if (g->in->readable)
+		readable_close(&g->readable, tag);
 	if ((traits_of(tag) & UNCOUNTED) == 0 && g->open > 0)
 		g->open--;
 	if (tag == LXB_TAG_SVG || tag == LXB_TAG_MATH)
@@ -605,8 +641,12 @@ take_text(struct page *g, struct str text)
 	} else if (g->raw == LXB_TAG__UNDEF || g->raw == LXB_TAG_PLAINTEXT ||
 	    g->raw == LXB_TAG_XMP) {
 		simhash_add(&g->simhash, text);
+		if (g->in->readable)
+			readable_put_text(&g->readable, text);
 	} else if (g->raw == LXB_TAG_STYLE) {
 		css_scan(text, g->a, css_link, g);
+	} else if (g->raw == LXB_TAG_SCRIPT && g->in_json) {
+		readable_put_json(&g->readable, text);
 	}
 }
 
@@ -634,6 +674,8 @@ take_start(struct page *g, const lxb_html_token_t *token)
 	if (token->attr_first != NULL) {
 		read_attrs(g, token);
 		take_tag(g, tag);
+	} else if (g->in->readable) {
+		memset(g->attr, 0, sizeof(g->attr));
 	}
 	open_element(g, tag, t,
 	    (token->type & LXB_HTML_TOKEN_TYPE_CLOSE_SELF) != 0);
@@ -731,6 +773,15 @@ reset(struct html *h)
 	lxb_html_tokenizer_clean(t);
 }
 
+static void
+take_readable(struct readable *r, struct parse_output *out)
+{
+	out->text_cut = r->cut;
+	out->published = r->date[READABLE_PUBLISHED];
+	out->modified = r->date[READABLE_MODIFIED];
+	out->text = readable_end(r);
+}
+
 enum err
 html_parse(struct html *h, const struct parse_input *in, struct str text,
     struct arena *a, struct parse_output *out, struct why *w)
@@ -741,6 +792,9 @@ html_parse(struct html *h, const struct parse_input *in, struct str text,
 	    PARSE_LINKS_MAX;
 
 	link_set_init(&g.links, in->url, links_max, a);
+	if (in->readable)
+		readable_begin(&g.readable, in->text_bytes_max != 0 ?
+		    in->text_bytes_max : PARSE_TEXT_BYTES_MAX, a);
 	lxb_html_tokenizer_callback_token_done_set(h->tkz, take_token, &g);
 	lxb_status_t s = stream(&g, text);
 	reset(h);
@@ -751,6 +805,8 @@ html_parse(struct html *h, const struct parse_input *in, struct str text,
 	out->bad_urls = g.links.bad;
 	out->words = g.simhash.words;
 	out->simhash = simhash_value(&g.simhash);
+	if (in->readable)
+		take_readable(&g.readable, out);
 	if (s != LXB_STATUS_OK && s != LXB_STATUS_STOP)
 		return why(w, ERR_BROKEN, "the HTML tokenizer failed: %u",
 		    (unsigned)s);

@@ -3,6 +3,7 @@
 #include "engine/parser/charset.h"
 #include "engine/parser/css.h"
 #include "engine/parser/html.h"
+#include "engine/parser/readable.h"
 #include "engine/parser/simhash.h"
 #include "engine/parser/sitemap.h"
 
@@ -103,6 +104,10 @@ parse_text(const struct parse_input *in, struct str text, struct arena *a,
 	simhash_add(&hash, text);
 	out->words = hash.words;
 	out->simhash = simhash_value(&hash);
+	if (in->readable)
+		out->text = readable_of_plain(text, in->text_bytes_max != 0 ?
+		    in->text_bytes_max : PARSE_TEXT_BYTES_MAX, a,
+		    &out->text_cut);
 }
 
 enum err

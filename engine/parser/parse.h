@@ -8,12 +8,14 @@
  * Thread: a `struct parser` belongs to one thread; everything else is in the
  *         arena given.
  * Limits: parse.links_max, parse.cpu_ms_max, parse.attrs_max,
- *         parse.nesting_max; what was left out is told by `cut_reason`.
+ *         parse.nesting_max; what was left out is told by `cut_reason`;
+ *         parse.text_bytes_max, told by `text_cut`.
  * Story:  engine/parser/DESIGN.md
  */
 #ifndef ENGINE_PARSER_PARSE_H
 #define ENGINE_PARSER_PARSE_H
 
+#include "base/time.h"
 #include "engine/parser/link.h"
 #include "engine/parser/mime.h"
 
@@ -23,6 +25,7 @@
 #define PARSE_ATTRS_MAX 4096u
 #define PARSE_TITLE_BYTES_MAX 500u
 #define PARSE_LANG_BYTES_MAX 64u
+#define PARSE_TEXT_BYTES_MAX ((size_t)256 << 10)
 
 struct parse_input {
 	struct str body;          /* content encodings undone */
@@ -32,6 +35,8 @@ struct parse_input {
 	struct str robots_token;  /* <meta name=...> besides "robots" */
 	bool sitemap;             /* that was asked for: of text, each line */
 	bool forms;               /* actions of GET forms are page links */
+	bool readable;            /* find text and dates: readable.h */
+	size_t text_bytes_max;    /* of the text; 0: PARSE_TEXT_BYTES_MAX */
 	size_t links_max;         /* 0: PARSE_LINKS_MAX */
 	size_t attrs_max;         /* per tag; 0: PARSE_ATTRS_MAX */
 	size_t nesting_max;       /* open elements; 0: no limit */
@@ -54,6 +59,12 @@ struct parse_output {
 	uint32_t words;
 	uint32_t nesting;         /* the most open elements at a time */
 	const char *cut_reason;   /* the limit that was met, static; or NULL */
+	/* With `readable`, of HTML and plain text; else empty and 0.  Text is
+	 * UTF-8 without control characters but TAB and LF; dates that the page
+	 * does not state are 0. */
+	struct str text;
+	bool text_cut;            /* there is more of it */
+	struct wall published, modified;
 };
 
 struct parser;
@@ -63,7 +74,7 @@ struct parser *parser_new(void);
 void parser_free(struct parser **);
 
 /*
- * Read a document.  Links, title and lang live in `a`; the body may go after
+ * Read a document.  Links and texts live in `a`; the body may go after
  * the call.  Damage of any kind gives what could be read and OK; an error is
  * BROKEN only: the HTML tokenizer ran out of memory.
  */
