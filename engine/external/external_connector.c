@@ -1,10 +1,20 @@
-/* A declaration: its file, its members, and documents by its schema. */
+/* A declaration: its file or built-in text, its members, and documents by its
+ * schema. */
 #include "engine/external/external_connector.h"
 
 #include "base/text.h"
 #include "engine/connector/json/json_api.h"
 #include "engine/connector/url_text.h"
 #include "engine/external/external_own.h"
+
+static const unsigned char web_crawl[] = {
+#include "engine/external/web_crawl_json.inc"
+};
+
+/* Declarations of connectors that are programs, and so have no `api`. */
+static const struct str builtins[] = {
+	{ (const char *)web_crawl, sizeof(web_crawl) },
+};
 
 /* ---- Members ----------------------------------------------------------- */
 
@@ -180,7 +190,7 @@ read_members(struct external_reading *r, yyjson_val *root)
 	    "parameters"))) != OK)
 		return e;
 	r->connector->api = yyjson_obj_get(root, "api");
-	return external_order_check(r);
+	return r->is_builtin ? OK : external_order_check(r);
 }
 
 static enum err
@@ -208,18 +218,35 @@ read_file(struct external_reading *r, struct str text)
 	return read_members(r, root);
 }
 
-enum err
-external_connector_load(struct str file_text, const char *file_name,
+static enum err
+load_text(struct str text, const char *file_name, bool is_builtin,
     struct external_connector **out, struct why *w)
 {
 	struct external_connector *c = mem_new(sizeof(*c));
-	struct external_reading r = { c, file_name, w };
-	enum err e = read_file(&r, file_text);
+	struct external_reading r = { c, file_name, is_builtin, w };
+	enum err e = read_file(&r, text);
 
 	*out = c;
 	if (e != OK)
 		external_connector_free(out);
 	return e;
+}
+
+enum err
+external_connector_load(struct str file_text, const char *file_name,
+    struct external_connector **out, struct why *w)
+{
+	return load_text(file_text, file_name, false, out, w);
+}
+
+struct external_connector *
+external_connector_builtin(size_t i)
+{
+	struct external_connector *c = NULL;
+
+	if (i < ARRAY_LEN(builtins))
+		CHECK(load_text(builtins[i], NULL, true, &c, NULL) == OK);
+	return c;
 }
 
 void
@@ -307,8 +334,7 @@ external_connector_params_n(const struct external_connector *c)
 const struct connector *
 external_connector_runs(const struct external_connector *c)
 {
-	(void)c;
-	return &json_api;
+	return c->api == NULL ? NULL : &json_api;
 }
 
 /* ---- Documents --------------------------------------------------------- */

@@ -1,10 +1,12 @@
 /*
  * external_connector -- connectors that a user declares in one JSON file: what
- * they ask people for, which documents they give, and the API that they read.
+ * they ask people for, which documents they give, and the API that they read;
+ * and the built-in connectors, whose declarations have no API.
  *
- *     file ─► load ─┬─► form, object         for the backend's pages
- *                   ├─► params ─► check ─► order ─► the driver of harvests
- *                   └─► document ─► check
+ *  file, built in ─► load ─┬─► form, object         for the backend's pages
+ *                          ├─► params ─► check ─► order ─► the driver of
+ *                          │                               harvests
+ *                          └─► document ─► check
  *
  *     {"name":"books", "version":1, "title":"Books", "description":"...",
  *      "parameters":{"type":"object", "required":["topic"], "properties":{
@@ -62,6 +64,12 @@ bool external_name_is_valid(struct str);
  */
 MUST_USE enum err external_connector_load(struct str file_text,
     const char *file_name, struct external_connector **out, struct why *w);
+/*
+ * Load the built-in connector `i`; NULL: there are not so many.  The caller
+ * frees it.  The first one is `web_crawl`, which engine/harvest/web_documents.h
+ * runs.
+ */
+struct external_connector *external_connector_builtin(size_t i);
 void external_connector_free(struct external_connector **);
 
 /* Texts that the connector owns; STR_NONE: the file has none. */
@@ -78,9 +86,10 @@ struct str external_connector_doc_id_field(const struct external_connector *);
 yyjson_val *external_connector_schema(const struct external_connector *);
 struct str external_connector_schema_text(const struct external_connector *);
 size_t external_connector_params_n(const struct external_connector *);
-/* The member `api`, an object. */
+/* The member `api`, an object; NULL: it is built in. */
 yyjson_val *external_connector_api(const struct external_connector *);
-/* The connector that runs its orders: `json_api`. */
+/* The connector that runs its orders: `json_api`; NULL: it is built in and
+ * takes no orders. */
 const struct connector *external_connector_runs(
     const struct external_connector *);
 
@@ -138,7 +147,8 @@ bool external_params_conceal(const struct external_connector *,
  * A pair of the query ("since={since}") is left out when a parameter in it is
  * absent, or nothing is chosen.  The values of the parameter with "x-seed"
  * become the seeds.
- * Errors: INPUT: the address would be too long.
+ * Errors: INPUT: the address would be too long; STATE: the connector is built
+ * in.
  */
 MUST_USE enum err external_order_make(const struct external_connector *,
     struct str params, struct buf *out, struct why *w);

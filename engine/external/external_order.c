@@ -295,6 +295,9 @@ external_order_make(const struct external_connector *c, struct str params,
 	FREED(buf_free) struct buf url = BUF_INIT;
 	struct external_value *values;
 
+	if (c->api == NULL)
+		return why(w, ERR_STATE, "the connector is built in and takes "
+		    "no orders");
 	yyjson_doc *doc = yyjson_read(params.p, params.n,
 	    YYJSON_READ_BIGNUM_AS_RAW);
 	if (doc == NULL)

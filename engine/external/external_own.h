@@ -84,7 +84,7 @@ struct external_connector {
 	struct str name, version, title, description, image;
 	const char *credential;
 	struct str doc_id_field;
-	yyjson_val *schema, *api;
+	yyjson_val *schema, *api;    /* api: NULL if it is built in */
 	struct external_param *params;
 	size_t params_n;
 };
@@ -97,6 +97,7 @@ size_t external_param_find(const struct external_connector *, struct str name);
 struct external_reading {
 	struct external_connector *connector;
 	const char *file;            /* or NULL */
+	bool is_builtin;             /* it has no `api` */
 	struct why *w;
 };
 
