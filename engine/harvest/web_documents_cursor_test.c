@@ -1,0 +1,135 @@
+/* Cursors as text: written and read again, and malformed. */
+#include "engine/harvest/web_documents_cursor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "engine/harvest/web_documents.h"
+
+static struct arena arena;
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	arena_free(&arena);
+	return 0;
+}
+
+static void
+what_is_written_is_read_again(void **state)
+{
+	static const struct web_documents_cursor rows[] = {
+		{ STR(""), WEB_DOCUMENTS_NO_CRAWL, WEB_DOCUMENTS_NO_CRAWL, 0,
+		    false },
+		{ STR("5f"), 7, WEB_DOCUMENTS_NO_CRAWL, 120, false },
+		{ STR("5f"), 0, UINT32_MAX - 1, UINT64_MAX, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		FREED(buf_free) struct buf text = BUF_INIT;
+		struct web_documents_cursor c;
+		web_documents_cursor_put(&rows[i], &text);
+		assert_int_equal(web_documents_cursor_read(buf_str(&text),
+		    &arena, &c, NULL), OK);
+		assert_true(str_eq(c.params, rows[i].params));
+		assert_int_equal(c.crawl, rows[i].crawl);
+		assert_int_equal(c.base, rows[i].base);
+		assert_true(c.captures == rows[i].captures);
+		assert_int_equal(c.ended, rows[i].ended);
+	}
+}
+
+static void
+an_empty_text_is_the_beginning(void **state)
+{
+	struct web_documents_cursor c;
+
+	(void)state;
+	assert_int_equal(web_documents_cursor_read(STR(""), &arena, &c, NULL),
+	    OK);
+	assert_int_equal(c.params.n, 0);
+	assert_int_equal(c.crawl, WEB_DOCUMENTS_NO_CRAWL);
+	assert_int_equal(c.base, WEB_DOCUMENTS_NO_CRAWL);
+	assert_int_equal(c.captures, 0);
+	assert_false(c.ended);
+}
+
+static void
+what_is_wrong_is_named(void **state)
+{
+	static const struct { const char *json, *field; } rows[] = {
+		{ "x", "cursor" }, { "[]", "cursor" },
+		{ "{\"version\":2}", "cursor.version" },
+		{ "{\"version\":1}", "cursor.params" },
+		{ "{\"version\":1,\"params\":\"\",\"crawl\":-1}",
+		    "cursor.crawl" },
+		{ "{\"version\":1,\"params\":\"\",\"crawl\":4294967295}",
+		    "cursor.crawl" },
+		{ "{\"version\":1,\"params\":\"\",\"base\":\"5\"}",
+		    "cursor.base" },
+		{ "{\"version\":1,\"params\":\"\",\"captures\":1.5}",
+		    "cursor.captures" },
+		{ "{\"version\":1,\"params\":\"\",\"captures\":1}",
+		    "cursor.ended" },
+		{ "{\"version\":1,\"params\":\"\",\"captures\":1,\"ended\":"
+		    "true}", "cursor.crawl" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct web_documents_cursor c;
+		struct why w = WHY_INIT;
+		assert_int_equal(web_documents_cursor_read(str_of(
+		    rows[i].json), &arena, &c, &w), ERR_INPUT);
+		assert_string_equal(w.field, rows[i].field);
+	}
+}
+
+static void
+a_cursor_has_a_length(void **state)
+{
+	FREED(buf_free) struct buf text = BUF_INIT;
+	struct web_documents_cursor c = { .captures = 1 };
+
+	(void)state;
+	web_documents_cursor_put(&c, &text);
+	while (text.n < WEB_DOCUMENTS_CURSOR_BYTES_MAX)
+		buf_put_char(&text, ' ');
+	assert_int_equal(web_documents_cursor_read(buf_str(&text), &arena, &c,
+	    NULL), OK);
+	buf_put_char(&text, ' ');
+	assert_int_equal(web_documents_cursor_read(buf_str(&text), &arena, &c,
+	    NULL), ERR_FULL);
+}
+
+static void
+a_cursor_names_its_crawl(void **state)
+{
+	uint32_t crawl;
+
+	(void)state;
+	assert_true(web_documents_crawl(STR("{\"version\":1,\"params\":\"\","
+	    "\"crawl\":7,\"captures\":1,\"ended\":false}"), &crawl));
+	assert_int_equal(crawl, 7);
+	assert_false(web_documents_crawl(STR(""), &crawl));
+	assert_false(web_documents_crawl(STR("{}"), &crawl));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_written_is_read_again),
+		cmocka_unit_test(an_empty_text_is_the_beginning),
+		cmocka_unit_test(what_is_wrong_is_named),
+		cmocka_unit_test(a_cursor_has_a_length),
+		cmocka_unit_test(a_cursor_names_its_crawl),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, teardown);
+}
