@@ -168,7 +168,8 @@ crawl_began(struct launch *l)
 {
 	struct web_run *r = l->arg;
 
-	if (l->why.err == OK) {
+	/* Its own one, if that was cancelled in the middle. */
+	if (l->why.err == OK && l->crawl != r->at.crawl) {
 		r->at.crawl = l->crawl;
 		r->at.captures = 0;
 	}

@@ -460,6 +460,12 @@ a_crawl_that_an_operator_ends_interrupts_the_run(void **state)
 	takes = true;
 	take();
 	ends_as(DOCUMENTS_INTERRUPTED);
+	/* And again, without the same documents. */
+	struct str cursor = last_cursor;
+	size_t n = ids_n;
+	go_on_from("1", cursor, true);
+	ends_as(DOCUMENTS_INTERRUPTED);
+	assert_int_equal(ids_n, n);
 	close_rig();
 }
 
