@@ -26,6 +26,7 @@
 #include "engine/exporting/exporting.h"
 #include "engine/harvest/document_run.h"
 #include "engine/harvest/harvest_service.h"
+#include "engine/harvest/web_documents.h"
 #include "os/clock.h"
 #include "os/database_failure.h"
 #include "os/log.h"
@@ -595,6 +596,7 @@ data_read(void *arg)
 	open_exporting(s);
 	open_harvests(s);
 	s->doors.documents = documents_new(s->engine, s->home);
+	s->doors.web_documents = web_documents_new(s->engine, s->home);
 	doors_data_read(&s->doors, s->engine);
 	if (s->web != NULL)
 		web_ready(s->web);
@@ -714,6 +716,7 @@ serve_run(struct cli *c, struct why *w)
 	exporting_free(&s.doors.exporting);
 	harvest_service_free(&s.doors.harvests);
 	documents_free(&s.doors.documents);
+	web_documents_free(&s.doors.web_documents);
 	serve_reload_free(&s.reload);
 	loop_free(&s.home);
 	if (e == OK)

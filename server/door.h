@@ -25,6 +25,7 @@ struct engine;
 struct exporting;
 struct harvest_service;
 struct script_host;
+struct web_documents;
 
 /* A door as lists show it; the texts are valid until the next call. */
 struct door_status {
@@ -47,7 +48,9 @@ struct door_host {
 	struct exporting *exporting; /* NULL until data_read */
 	/* From data_read on; NULL: its key could not be read. */
 	struct harvest_service *harvests;
-	struct documents *documents; /* runs without an archive; from then */
+	/* Runs of connectors, and of crawls, that give documents; from then. */
+	struct documents *documents;
+	struct web_documents *web_documents;
 	struct web *web;             /* the HTTP port; NULL: not open */
 	const char *web_address;     /* "" while it is not open */
 	bool stopping;

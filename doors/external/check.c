@@ -10,7 +10,7 @@
 #include "doors/external/meter.h"
 #include "doors/external/reply.h"
 #include "doors/external/request.h"
-#include "engine/harvest/document_run.h"
+#include "doors/external/document_source.h"
 #include "os/clock.h"
 
 #define CHECKS_MAX 16u               /* at a time */
@@ -20,7 +20,7 @@
 struct external_check {
 	struct list node;
 	struct external_request *x;
-	struct document_run *run;
+	struct document_source *run;
 	struct timer timer;
 	struct buf checks;           /* JSON objects */
 	bool failed, late, answered;
@@ -56,7 +56,7 @@ finish(struct external_check *k)
 	buf_put_text(&b, "]}");
 	loop_timer_stop(x->door->host->home, &k->timer);
 	list_take(&k->node);
-	x->door->checks_n--;
+	x->door->under_check_n--;
 	buf_free(&k->checks);
 	mem_free(&k);
 	external_request_answer(x, buf_str(&b));
@@ -90,7 +90,7 @@ take_documents(void *arg, const struct document_batch *b)
 		yyjson_doc_free(doc);
 	}
 	k->answered = true;
-	document_run_stop(k->run);
+	document_source_stop(k->run);
 }
 
 static void
@@ -121,7 +121,7 @@ run_ended(void *arg, const struct document_end *e)
 		    "within 25 s" : "transient: the server is ending");
 	else
 		buf_put_text(&text, "it has answered");
-	document_run_free(&k->run);
+	document_source_free(&k->run);
 	add_check(k, "source", fine && e->kind != DOCUMENTS_FAILED,
 	    buf_str(&text));
 	if (fine)
@@ -136,31 +136,25 @@ is_late(struct timer *timer)
 	    timer);
 
 	k->late = true;
-	document_run_stop(k->run);
+	document_source_stop(k->run);
 }
 
 static void
 open_run(struct external_check *k)
 {
-	FREED(buf_free) struct buf order = BUF_INIT;
 	struct external_request *x = k->x;
-	const struct document_run_options base = { .call_tries_max = 1,
-		.tries_max = 1, .batch = take_documents, .ended = run_ended,
-		.private_hosts = x->connector->hosts,
-		.private_n = x->connector->hosts_n, .arg = k };
-	struct document_run_options o = base;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	uint64_t number = ++x->door->checks;
+	struct document_source_options o = { .documents = x->door->documents,
+		.web = x->door->web, .connector = x->connector,
+		.params = buf_str(&x->params),
+		.credential = buf_str(&x->credential), .is_check = true,
+		.key = arena_printf(&a, "external:check:%lld:%llu",
+		(long long)clock_wall().us, (unsigned long long)number),
+		.batch = take_documents, .ended = run_ended, .arg = k };
 	struct why w = WHY_INIT;
-	const char *code;
 
-	enum err e = task_order_make(x->connector->connector,
-	    buf_str(&x->params), buf_str(&x->credential), &order, &w);
-	o.order = buf_str(&order);
-	if (e == OK)
-		e = document_run_open(x->door->documents, &o, &k->run, &code,
-		    &w);
-	if (order.n > 0)
-		explicit_bzero(order.p, order.n);
-	if (e == OK) {
+	if (document_source_open(&o, &k->run, &w) == OK) {
 		loop_timer_set(x->door->host->home, &k->timer, mono_add_ms(
 		    clock_mono(), CHECK_MS));
 		return;
@@ -209,7 +203,7 @@ external_post_check(struct web_request *r)
 
 	if (x == NULL)
 		return;
-	if (x->door->checks_n >= CHECKS_MAX) {
+	if (x->door->under_check_n >= CHECKS_MAX) {
 		external_meter_limit("checks_max");
 		web_add_field(r, "Retry-After", "30");
 		reply_fail(r, 429, "%u checks are under way", CHECKS_MAX);
@@ -224,8 +218,8 @@ external_post_check(struct web_request *r)
 	struct external_check *k = mem_new(sizeof(*k));
 	k->x = x;
 	k->timer.fire = is_late;
-	list_put(&x->door->checks, &k->node);
-	x->door->checks_n++;
+	list_put(&x->door->under_check, &k->node);
+	x->door->under_check_n++;
 	check_params(k);
 	check_credential(k);
 	if (k->failed)
@@ -237,6 +231,6 @@ external_post_check(struct web_request *r)
 void
 check_stop_all(struct external_door *d)
 {
-	LIST_EACH(k, &d->checks, struct external_check, node)
-		document_run_stop(k->run);
+	LIST_EACH(k, &d->under_check, struct external_check, node)
+		document_source_stop(k->run);
 }

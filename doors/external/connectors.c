@@ -41,38 +41,56 @@ add_host(struct held_connector *c, yyjson_val *api, const char *place)
 		    STR_FMT(u.host), u.port);
 }
 
+static struct held_connector *
+new_held(struct external_connector *connector)
+{
+	struct held_connector *c = mem_new(sizeof(*c));
+	yyjson_val *api = external_connector_api(connector);
+
+	c->held = 1;
+	c->connector = connector;
+	c->name = external_connector_name(connector);
+	if (api != NULL) {
+		add_host(c, api, "/url");
+		add_host(c, api, "/auth/token_url");
+	}
+	return c;
+}
+
+static void
+add_connector(struct connectors *all, struct held_connector *c)
+{
+	all->list = mem_room(all->list, all->n, &all->cap, 8,
+	    sizeof(*all->list));
+	all->list[all->n++] = c;
+}
+
 static enum err
 load_file(struct connectors *all, const char *dir, struct str file,
     struct why *w)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	FREED(buf_free) struct buf text = BUF_INIT;
-	struct held_connector *c = mem_new(sizeof(*c));
+	struct external_connector *connector;
 	struct str path = arena_printf(&a, "%s/%.*s", dir, STR_FMT(file));
 	struct why first = WHY_INIT;
 
-	c->held = 1;
 	enum err e = file_load(path.p, EXTERNAL_FILE_BYTES_MAX, &text, w);
-	if (e == OK && external_connector_load(buf_str(&text), path.p,
-	    &c->connector, &first) != OK)
-		e = why(w, ERR_CONFIG, "external.connectors: %s", first.text);
-	if (e == OK) {
-		c->name = external_connector_name(c->connector);
-		yyjson_val *api = external_connector_api(c->connector);
-		add_host(c, api, "/url");
-		add_host(c, api, "/auth/token_url");
-	}
-	if (e == OK && connectors_find(all, c->name) != NULL)
-		e = why(w, ERR_CONFIG, "external.connectors: %s: there are two "
-		    "connectors with the name %.*s", path.p, STR_FMT(c->name));
-	if (e != OK) {
-		connector_release(&c);
+	if (e != OK)
 		return e;
+	if (external_connector_load(buf_str(&text), path.p, &connector,
+	    &first) != OK)
+		return why(w, ERR_CONFIG, "external.connectors: %s",
+		    first.text);
+	struct held_connector *c = new_held(connector);
+	if (connectors_find(all, c->name) == NULL) {
+		add_connector(all, c);
+		return OK;
 	}
-	all->list = mem_room(all->list, all->n, &all->cap, 8,
-	    sizeof(*all->list));
-	all->list[all->n++] = c;
-	return OK;
+	e = why(w, ERR_CONFIG, "external.connectors: %s: there are two "
+	    "connectors with the name %.*s", path.p, STR_FMT(c->name));
+	connector_release(&c);
+	return e;
 }
 
 static int
@@ -99,8 +117,6 @@ load_all(struct connectors *all, const char *dir, struct why *w)
 		    w) : why(w, ERR_FULL, "external.connectors: %s has more "
 		    "than %u connectors", dir, CONNECTORS_MAX);
 	}
-	if (all->n > 1)
-		qsort(all->list, all->n, sizeof(*all->list), by_name);
 	return e;
 }
 
@@ -108,10 +124,17 @@ enum err
 connectors_read(const char *dir, struct connectors **out, struct why *w)
 {
 	struct connectors *all = mem_new(sizeof(*all));
+	struct external_connector *built_in;
 
+	for (size_t i = 0; (built_in = external_connector_builtin(i)) != NULL;
+	    i++)
+		add_connector(all, new_held(built_in));
 	enum err e = dir[0] == '\0' ? OK : load_all(all, dir, w);
-	if (e != OK)
+	if (e != OK) {
 		connectors_free(&all);
+		return e;
+	}
+	qsort(all->list, all->n, sizeof(*all->list), by_name);
 	*out = all;
 	return e;
 }

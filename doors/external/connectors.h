@@ -1,5 +1,6 @@
 /*
- * connectors -- those of the directory external.connectors, by their names.
+ * connectors -- those that are built in, and those of the directory
+ * external.connectors, by their names.
  *
  * A set is read as a whole and replaced as a whole.  A connector lives as long
  * as somebody holds it, so that a task goes on with the one that it began with.
@@ -29,7 +30,7 @@ struct held_connector {
 };
 
 /*
- * Read the files *.json of a directory; "" is an empty set.  Errors: CONFIG,
+ * Read the files *.json of a directory; "" stands for none.  Errors: CONFIG,
  * with file and place, when one is wrong or two have the same name; FULL; those
  * of reading.
  */

@@ -135,7 +135,7 @@ open_door(const struct door_host *host, void **door, struct why *w)
 	d->host = host;
 	list_init(&d->tasks);
 	list_init(&d->waiting);
-	list_init(&d->checks);
+	list_init(&d->under_check);
 	d->backends_timer.fire = look_at_backends;
 	enum err e = open_parts(d, w);
 	*door = d;
@@ -154,6 +154,7 @@ data_read(void *door, struct engine *e)
 
 	d->store = engine_store_async(e);
 	d->documents = d->host->documents;
+	d->web = d->host->web_documents;
 }
 
 static void

@@ -27,6 +27,7 @@
 struct documents;
 struct external_check;
 struct task_run;
+struct web_documents;
 
 struct external_door {
 	const struct door_host *host;
@@ -39,6 +40,7 @@ struct external_door {
 	struct caller *caller;
 	struct store_async *store;       /* from data_read on */
 	struct documents *documents;     /* the same */
+	struct web_documents *web;       /* the same */
 	bool is_ready, stopping;
 
 	/* Open tasks of this daemon. */
@@ -48,8 +50,9 @@ struct external_door {
 	struct list waiting;
 	uint64_t spool_bytes;            /* of all tasks of this daemon */
 
-	struct list checks;              /* struct external_check */
-	size_t checks_n;
+	struct list under_check;         /* struct external_check */
+	size_t under_check_n;
+	uint64_t checks;                 /* so far */
 
 	struct timer tend_timer;
 	struct wall waits_said;          /* of tasks that cannot be taken up */

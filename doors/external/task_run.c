@@ -12,7 +12,6 @@
 
 #include "base/text.h"
 #include "doors/external/meter.h"
-#include "doors/external/task_order.h"
 #include "engine/engine.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -289,7 +288,7 @@ end_task(struct task_run *t, enum delivery_end end)
 	    str_of(texts[end])),
 	    .detail = own ? arena_copy(&x->arena, v.detail) : STR_NONE } };
 	if (t->run != NULL)
-		document_run_stop(t->run);
+		document_source_stop(t->run);
 	t->ending = true;
 	task_job_put(x, close_task, closed);
 }
@@ -299,7 +298,7 @@ task_run_close(struct task_run *t, unsigned code, const char *message,
     struct str detail)
 {
 	if (t->run != NULL)
-		document_run_stop(t->run);
+		document_source_stop(t->run);
 	t->has_batch = false;
 	t->state = STORE_TASK_DRAINING;
 	t->progress_new = true;
@@ -325,7 +324,7 @@ task_run_leave(struct task_run *t)
 	task_spool_forget(t);
 	task_call_cancel(t);
 	if (t->run != NULL)
-		document_run_stop(t->run);
+		document_source_stop(t->run);
 	free_if_idle(t);
 }
 
@@ -402,7 +401,7 @@ task_run_describe_wait(const struct task_run *t, struct buf *out)
 	}
 	if (t->run == NULL)
 		return;
-	struct document_look x = document_run_look(t->run);
+	struct document_look x = document_source_look(t->run);
 	if (x.waits_for == NULL)
 		return;
 	struct wall until = { (clock_wall().us / 1000 + x.waits_ms) * 1000 };
@@ -501,7 +500,7 @@ run_ended(void *arg, const struct document_end *e)
 
 	t->has_batch = false;
 	list_take(&t->waits);
-	document_run_free(&t->run);
+	document_source_free(&t->run);
 	loop_timer_stop(t->door->host->home, &t->look);
 	if (t->left) {
 		free_if_idle(t);
@@ -526,29 +525,32 @@ run_ended(void *arg, const struct document_end *e)
 	}
 }
 
+/* Texts of tasks of all back ends, and of each attempt, differ. */
+static struct str
+make_key(const struct task_run *t, struct arena *a)
+{
+	return arena_printf(a, "external:%.*s:%.*s:%llu",
+	    STR_FMT(t->backend->name), STR_FMT(t->fid),
+	    (unsigned long long)t->attempt);
+}
+
 static void
 open_run(struct task_run *t, struct str params, struct str credential,
     bool resumes)
 {
-	FREED(buf_free) struct buf order = BUF_INIT;
-	struct why w = WHY_INIT;
-	const char *code = "";
-
-	enum err e = task_order_make(t->connector->connector, params,
-	    credential, &order, &w);
-	struct document_run_options o = { .order = buf_str(&order),
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct document_source_options o = { .documents = t->door->documents,
+	    .web = t->door->web, .connector = t->connector, .params = params,
+	    .credential = credential, .key = make_key(t, &a),
 	    .cursor = buf_str(&t->cursor), .resumes = resumes,
-	    .private_hosts = t->connector->hosts,
-	    .private_n = t->connector->hosts_n, .batch = task_spool_take,
-	    .note = note_connector, .ended = run_ended, .arg = t };
-	if (e == OK)
-		e = document_run_open(t->door->documents, &o, &t->run, &code,
-		    &w);
-	if (order.n > 0)
-		explicit_bzero(order.p, order.n);
+	    .batch = task_spool_take, .note = note_connector,
+	    .ended = run_ended, .arg = t };
+	struct why w = WHY_INIT;
+
+	enum err e = document_source_open(&o, &t->run, &w);
 	if (e != OK) {
-		close_by_failure(t, e == ERR_INPUT ? DOCUMENT_CONFIG :
-		    DOCUMENT_SYSTEM, str_of(w.text));
+		close_by_failure(t, e == ERR_INPUT || e == ERR_FULL ?
+		    DOCUMENT_CONFIG : DOCUMENT_SYSTEM, str_of(w.text));
 		return;
 	}
 	t->state = STORE_TASK_RUNNING;

@@ -18,8 +18,8 @@
 #define DOORS_EXTERNAL_TASK_RUN_H
 
 #include "doors/external/external_door.h"
+#include "doors/external/document_source.h"
 #include "engine/external/delivery.h"
-#include "engine/harvest/document_run.h"
 
 /* Before a step that the store could not take is tried again. */
 #define TASK_STORE_RETRY_MS 1000
@@ -63,7 +63,7 @@ struct task_run {
 	struct delivery *delivery;
 	enum store_task_state state;
 
-	struct document_run *run;
+	struct document_source *run;
 	struct document_batch batch;
 	bool has_batch;              /* it is being put into the spool */
 	size_t batch_at;             /* documents of it that are there */
@@ -168,7 +168,7 @@ enum task_verdict task_job_judge(struct task_job *);
 
 /* ---- task_spool.c ------------------------------------------------------- */
 
-/* document_run_options.batch */
+/* document_source_options.batch */
 void task_spool_take(void *task, const struct document_batch *);
 /* Put the rest of the batch, if there is one and there is room. */
 void task_spool_go_on(struct task_run *);

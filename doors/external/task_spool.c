@@ -156,7 +156,7 @@ emitted(struct task_job *x)
 		buf_put_str(&t->cursor, x->emit.cursor);
 		t->has_moved = true;
 		t->has_batch = false;
-		document_run_taken(t->run);
+		document_source_taken(t->run);
 	}
 	task_spool_go_on(t);
 	task_run_pump(t);

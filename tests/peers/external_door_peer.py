@@ -124,7 +124,11 @@ class Back:
                          daemon=True).start()
 
     def answer(self, request):
-        body = request.rfile.read(int(request.headers["Content-Length"]))
+        length = int(request.headers["Content-Length"])
+        body = request.rfile.read(length)
+        if len(body) < length:       # Its daemon was killed.
+            request.close_connection = True
+            return
         path = request.path.split("?")[0]
         kind = "/" + path.rsplit("/", 1)[1]
         call = Call(kind, request, body)

@@ -1,0 +1,98 @@
+#include "doors/external/document_source.h"
+
+#include "doors/external/task_order.h"
+#include "engine/harvest/web_documents.h"
+
+struct document_source {
+	/* One of them. */
+	struct document_run *documents;
+	struct web_run *web;
+};
+
+static enum err
+open_documents(const struct document_source_options *o,
+    struct document_source *s, struct why *w)
+{
+	FREED(buf_free) struct buf order = BUF_INIT;
+	const char *code;
+	struct document_run_options run = { .cursor = o->cursor,
+		.resumes = o->resumes, .private_hosts = o->connector->hosts,
+		.private_n = o->connector->hosts_n,
+		.call_tries_max = o->is_check, .tries_max = o->is_check,
+		.batch = o->batch, .note = o->note, .ended = o->ended,
+		.arg = o->arg };
+
+	enum err e = task_order_make(o->connector->connector, o->params,
+	    o->credential, &order, w);
+	run.order = buf_str(&order);
+	if (e == OK)
+		e = document_run_open(o->documents, &run, &s->documents,
+		    &code, w);
+	if (order.n > 0)
+		explicit_bzero(order.p, order.n);
+	return e;
+}
+
+static enum err
+open_web(const struct document_source_options *o, struct document_source *s,
+    struct why *w)
+{
+	const struct web_documents_options run = { .params = o->params,
+		.key = o->key, .name = o->connector->name,
+		.cursor = o->cursor, .resumes = o->resumes,
+		.batch = o->batch, .note = o->note, .ended = o->ended,
+		.arg = o->arg };
+
+	return web_documents_open(o->web, &run, &s->web, w);
+}
+
+enum err
+document_source_open(const struct document_source_options *o,
+    struct document_source **out, struct why *w)
+{
+	struct document_source *s = mem_new(sizeof(*s));
+
+	enum err e = external_connector_api(o->connector->connector) != NULL ?
+	    open_documents(o, s, w) : open_web(o, s, w);
+	*out = s;
+	if (e != OK)
+		document_source_free(out);
+	return e;
+}
+
+void
+document_source_taken(struct document_source *s)
+{
+	if (s->web != NULL)
+		web_documents_taken(s->web);
+	else
+		document_run_taken(s->documents);
+}
+
+void
+document_source_stop(struct document_source *s)
+{
+	if (s->web != NULL)
+		web_documents_stop(s->web);
+	else
+		document_run_stop(s->documents);
+}
+
+struct document_look
+document_source_look(const struct document_source *s)
+{
+	return s->web != NULL ? web_documents_look(s->web) :
+	    document_run_look(s->documents);
+}
+
+void
+document_source_free(struct document_source **sp)
+{
+	struct document_source *s = *sp;
+
+	if (s == NULL)
+		return;
+	document_run_free(&s->documents);
+	web_documents_close(&s->web);
+	mem_free(sp);
+}

@@ -1,0 +1,49 @@
+/*
+ * document_source -- where a task's documents come from: the run of a declared
+ * connector, or that of `web_crawl`.  Both give batches with a cursor, and end
+ * once.
+ *
+ * Thread: the main loop's.
+ */
+#ifndef DOORS_EXTERNAL_DOCUMENT_SOURCE_H
+#define DOORS_EXTERNAL_DOCUMENT_SOURCE_H
+
+#include "doors/external/connectors.h"
+#include "engine/harvest/document_run.h"
+
+struct documents;
+struct web_documents;
+
+struct document_source;
+
+struct document_source_options {
+	struct documents *documents;
+	struct web_documents *web;
+	const struct held_connector *connector;
+	struct str params;           /* in their normal form */
+	struct str credential;       /* task_credential_make()'s; or empty */
+	/* Of the crawl that web_crawl begins: the same key, the same crawl. */
+	struct str key;
+	bool is_check;               /* one try of each call */
+	/* As those of struct document_run_options. */
+	struct str cursor;
+	bool resumes;
+	void (*batch)(void *arg, const struct document_batch *);
+	void (*note)(void *arg, const struct document_note *);   /* or NULL */
+	void (*ended)(void *arg, const struct document_end *);
+	void *arg;
+};
+
+/*
+ * Begin; texts are copied, and the copies of a credential that this makes are
+ * overwritten.  Errors: those of document_run_open() and web_documents_open().
+ */
+MUST_USE enum err document_source_open(const struct document_source_options *,
+    struct document_source **, struct why *);
+void document_source_taken(struct document_source *);
+void document_source_stop(struct document_source *);
+struct document_look document_source_look(const struct document_source *);
+/* After ended(), also from there.  NULL is allowed. */
+void document_source_free(struct document_source **);
+
+#endif
