@@ -36,8 +36,9 @@ read_object(yyjson_val *root, struct arena *a, struct web_documents_cursor *c,
 		return refuse_at(w, "cursor", "it is no JSON object");
 	if (yyjson_get_uint(yyjson_obj_get(root, "version")) != VERSION)
 		return refuse_at(w, "cursor.version", "it is not 1");
-	if (!yyjson_is_str(params))
-		return refuse_at(w, "cursor.params", "it is no text");
+	if (!yyjson_is_str(params) ||
+	    json_text(params).n > WEB_DOCUMENTS_DIGEST_BYTES_MAX)
+		return refuse_at(w, "cursor.params", "it is no digest");
 	if (!read_crawl(yyjson_obj_get(root, "crawl"), &c->crawl))
 		return refuse_at(w, "cursor.crawl", "it is no number of a "
 		    "crawl");

@@ -18,6 +18,7 @@
 #include "base/err.h"
 
 #define WEB_DOCUMENTS_CURSOR_BYTES_MAX 4096u
+#define WEB_DOCUMENTS_DIGEST_BYTES_MAX 64u
 #define WEB_DOCUMENTS_NO_CRAWL UINT32_MAX
 
 struct web_documents_cursor {

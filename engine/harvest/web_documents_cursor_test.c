@@ -108,6 +108,23 @@ a_cursor_has_a_length(void **state)
 }
 
 static void
+a_digest_has_a_length(void **state)
+{
+	char text[WEB_DOCUMENTS_DIGEST_BYTES_MAX + 2];
+
+	(void)state;
+	memset(text, 'f', sizeof(text));
+	for (size_t more = 0; more < 2; more++) {
+		FREED(buf_free) struct buf json = BUF_INIT;
+		struct web_documents_cursor c = { .params = { text,
+		    WEB_DOCUMENTS_DIGEST_BYTES_MAX + more } };
+		web_documents_cursor_put(&c, &json);
+		assert_int_equal(web_documents_cursor_read(buf_str(&json),
+		    &arena, &c, NULL), more ? ERR_INPUT : OK);
+	}
+}
+
+static void
 a_cursor_names_its_crawl(void **state)
 {
 	uint32_t crawl;
@@ -128,6 +145,7 @@ main(void)
 		cmocka_unit_test(an_empty_text_is_the_beginning),
 		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(a_cursor_has_a_length),
+		cmocka_unit_test(a_digest_has_a_length),
 		cmocka_unit_test(a_cursor_names_its_crawl),
 	};
 

@@ -63,7 +63,7 @@ put_other(struct str path, struct rig_page *p)
 	} else if (str_eq(path, STR("/drop"))) {
 		p->drop = true;
 	} else if (str_eq(path, STR("/large"))) {
-		buf_put_text(&p->body, "<p>first");
+		buf_put_text(&p->body, "<p>first</p>");
 		memset(buf_grow(&p->body, WEB_DOCUMENTS_BODY_BYTES_MAX), ' ',
 		    WEB_DOCUMENTS_BODY_BYTES_MAX);
 		buf_put_text(&p->body, "<p>last");
