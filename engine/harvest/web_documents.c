@@ -168,7 +168,7 @@ crawl_began(struct launch *l)
 {
 	struct web_run *r = l->arg;
 
-	/* Its own one, if that was cancelled in the middle. */
+	/* A cancelled crawl with the same key keeps its place. */
 	if (l->why.err == OK && l->crawl != r->at.crawl) {
 		r->at.crawl = l->crawl;
 		r->at.captures = 0;
@@ -292,7 +292,7 @@ put_document(struct web_batch *b, struct parser *parser,
 	b->bytes += json.n;
 }
 
-/* What of a body can be decoded is read. */
+/* Reads as much of the body as can be decoded. */
 static void
 make_document(struct web_batch *b, struct parser *parser,
     const struct journal_entry *e)
@@ -347,7 +347,7 @@ documents_made(struct read_task *task)
 		give_batch(r, r->at.captures + b->looked, false);
 		return;
 	}
-	/* The cursor of the next batch says so. */
+	/* The cursor of the next batch includes them. */
 	r->at.captures += b->looked;
 	clear_batch(r);
 	read_on(r);
@@ -536,7 +536,7 @@ crawls_changed(struct registry_watch *x)
 
 /* ---- A run ---------------------------------------------------------- */
 
-/* Whether the crawl in the middle of which the cursor is can give the rest. */
+/* Whether the cursor's crawl can still give the rest of its pages. */
 static bool
 can_be_read_on(const struct web_run *r)
 {
@@ -574,7 +574,7 @@ digest_text(struct str params, struct arena *a)
 	return arena_copy(a, buf_str(&hex));
 }
 
-/* What can be read at once is read when open() has returned. */
+/* After web_documents_open() has returned: reads the captures so far. */
 static void
 begin_reading(struct mail *m)
 {
@@ -634,7 +634,7 @@ web_documents_close(struct web_run **rp)
 	if (r == NULL)
 		return;
 	list_take(&r->node);
-	/* Of questions that the engine has not answered, too. */
+	/* The engine may have been freed before it answered. */
 	arena_free(&r->store.arena);
 	arena_free(&r->piece.arena);
 	arena_free(&r->url.arena);

@@ -3,10 +3,10 @@
  * keeps with the documents, and gives to the run that goes on from there.
  *
  *     {"version":1, "params":"SHA-256",
- *      "crawl":7,          whose captures are read; null: none yet
- *      "captures":120,     of which so many were looked at, from the first
+ *      "crawl":7,          its captures are read; null: none yet
+ *      "captures":120,     the first 120 of them were looked at
  *      "base":5,           the crawl that it is compared with; null: none
- *      "ended":false}      true: all were, and the crawl has ended
+ *      "ended":false}      true: the crawl has ended, and all were looked at
  *
  * Thread: any; pure.
  * Source: contracts/external.md §6, §11.

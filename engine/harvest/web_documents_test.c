@@ -137,7 +137,7 @@ on_ended(void *arg, const struct document_end *e)
 	ended = true;
 }
 
-/* What has come stays. */
+/* Keeps the documents that have come. */
 static void
 go_on_from(const char *key, struct str cursor, bool resumes)
 {
@@ -460,7 +460,7 @@ a_crawl_that_an_operator_ends_interrupts_the_run(void **state)
 	takes = true;
 	take();
 	ends_as(DOCUMENTS_INTERRUPTED);
-	/* And again, without the same documents. */
+	/* The next process gives no document a second time. */
 	struct str cursor = last_cursor;
 	size_t n = ids_n;
 	go_on_from("1", cursor, true);

@@ -182,7 +182,7 @@ count_element(struct readable *r, const struct readable_element *e, int by)
 	r->pres += (unsigned)(e->is_pre ? by : 0);
 }
 
-/* An element begins or ends.  What is dropped has no borders inside. */
+/* An element begins or ends.  Inside a dropped one that separates nothing. */
 static void
 put_border(struct readable *r, uintptr_t tag)
 {
@@ -327,7 +327,7 @@ first_word(struct str s)
 	return str_cut(s, 0, n);
 }
 
-/* A role that is written decides in place of the element's own. */
+/* An explicit role takes precedence over the element's own. */
 static void
 judge_role(const struct readable *r, struct str role, unsigned t,
     struct readable_element *e)

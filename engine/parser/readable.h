@@ -7,9 +7,9 @@
  *                  │
  *                  └─► <meta>, itemprop, JSON-LD ─► dates
  *
- * What is left out follows from elements, ARIA roles and attributes; names of
- * classes are never guessed at.  A <header>, <footer> or <aside> of an
- * <article>, <main> or <section> belongs to its text.
+ * Elements, ARIA roles and attributes decide what is left out; names of classes
+ * do not.  A <header>, <footer> or <aside> of an <article>, <main> or <section>
+ * belongs to its text.
  *
  * No tree is built.  End tags that a page leaves out are implied for the
  * elements whose end shows in a text: paragraphs, items, cells.
