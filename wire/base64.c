@@ -173,3 +173,53 @@ base64_read(struct buf *b, struct str s)
 	}
 	return true;
 }
+
+void
+base64url_put(struct buf *b, struct str s)
+{
+	size_t start = b->n;
+
+	base64_put(b, s);
+	while (b->n > start && b->p[b->n - 1] == '=')
+		b->n--;
+	for (size_t i = start; i < b->n; i++)
+		if (b->p[i] == '+' || b->p[i] == '/')
+			b->p[i] = b->p[i] == '+' ? '-' : '_';
+}
+
+/* As base64_value(). */
+static int
+base64url_value(char c)
+{
+	if (c == '-' || c == '_')
+		return c == '-' ? 62 : 63;
+	return c == '+' || c == '/' ? -1 : base64_value(c);
+}
+
+bool
+base64url_read(struct buf *b, struct str s)
+{
+	size_t start = b->n;
+	uint32_t bits = 0;
+	unsigned have = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		int value = base64url_value(s.p[i]);
+		if (value < 0) {
+			b->n = start;
+			return false;
+		}
+		bits = (bits << 6 | (uint32_t)value) & 0xfff;
+		have += 6;
+		if (have >= 8) {
+			have -= 8;
+			buf_put_char(b, (char)(bits >> have & 0xff));
+		}
+	}
+	/* Six bits are left of a letter too many. */
+	if (have == 6 || (bits & ((1u << have) - 1)) != 0) {
+		b->n = start;
+		return false;
+	}
+	return true;
+}

@@ -96,6 +96,41 @@ test_long(void **state)
 	buf_free(&pieces);
 }
 
+/* RFC 4648 §5; RFC 7515 appendix C. */
+static void
+test_url_alphabet(void **state)
+{
+	static const struct {
+		const char *letters, *plain;
+	} good[] = {
+		{ "", "" }, { "Zg", "f" }, { "Zm8", "fo" }, { "Zm9v", "foo" },
+		{ "-_-_", "\xfb\xff\xbf" },
+		{ "A-z_4ME", "\x03\xec\xff\xe0\xc1" },
+	};
+	/* A letter too many, padding, bits behind the end, foreign letters. */
+	static const char *const bad[] = { "Z", "Zm9vY", "Zg==", "Zm8=", "Zh",
+	    "Zm9", "+/+/", "Z*", "Zg ", "Z g" };
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+		buf_clear(&b);
+		buf_put_char(&b, '.');
+		base64url_put(&b, str_of(good[i].plain));
+		assert_string_equal(buf_text(&b) + 1, good[i].letters);
+		buf_clear(&b);
+		assert_true(base64url_read(&b, str_of(good[i].letters)));
+		assert_true(str_eq(buf_str(&b), str_of(good[i].plain)));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		buf_clear(&b);
+		buf_put_char(&b, '.');
+		assert_false(base64url_read(&b, str_of(bad[i])));
+		assert_int_equal(b.n, 1);
+	}
+	buf_free(&b);
+}
+
 int
 main(void)
 {
@@ -104,6 +139,7 @@ main(void)
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_long),
+		cmocka_unit_test(test_url_alphabet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
