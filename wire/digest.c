@@ -1,6 +1,8 @@
 #include "wire/digest.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <stdatomic.h>
 
 #include "wire/base64.h"
@@ -111,6 +113,28 @@ digest_of(enum digest_kind k, struct str s, struct digest *out)
 	CHECK(EVP_Digest(s.n == 0 ? "" : s.p, s.n, out->bytes, &n,
 	    shared_algorithm(k), NULL) == 1);
 	CHECK(n == kinds[k].size);
+}
+
+void
+digest_hmac(enum digest_kind k, struct str key, struct str text,
+    struct digest *out)
+{
+	unsigned n = 0;
+
+	CHECK(k == DIGEST_SHA1 || k == DIGEST_SHA256);
+	memset(out, 0, sizeof(*out));
+	out->kind = k;
+	CHECK(key.n <= INT32_MAX && HMAC(shared_algorithm(k),
+	    key.n == 0 ? "" : key.p, (int)key.n, (const uint8_t *)text.p,
+	    text.n, out->bytes, &n) != NULL);
+	CHECK(n == kinds[k].size);
+}
+
+bool
+digest_is_mac(const struct digest *d, struct str bytes)
+{
+	return bytes.n == kinds[d->kind].size && bytes.n > 0 &&
+	    CRYPTO_memcmp(d->bytes, bytes.p, bytes.n) == 0;
 }
 
 /* Letters for `width` bits each, the last one filled up with zeros. */

@@ -44,6 +44,13 @@ void digest_end(struct digest_hasher *, struct digest *out);
 /* The digest of one short text, without a hasher.  Thread: any. */
 void digest_of(enum digest_kind, struct str, struct digest *out);
 
+/* HMAC (RFC 2104) of one text, by SHA-1 or SHA-256.  Thread: any. */
+void digest_hmac(enum digest_kind, struct str key, struct str text,
+    struct digest *out);
+/* Whether these bytes are that HMAC; the time does not tell where they
+ * differ. */
+bool digest_is_mac(const struct digest *, struct str bytes);
+
 /* A raw form for others: lower-case hex. */
 void digest_put_hex(struct buf *, const uint8_t *, size_t n);
 

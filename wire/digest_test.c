@@ -67,12 +67,53 @@ test_forms(void **state)
 	assert_false(digest_eq(&first, &d));
 }
 
+/* RFC 4231 §4.2 and §4.3 (SHA-256), RFC 2202 §3 (SHA-1). */
+static void
+test_hmac(void **state)
+{
+	static const struct {
+		enum digest_kind kind;
+		const char *key, *text, *hex;
+	} rows[] = {
+		{ DIGEST_SHA256, "\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b"
+		    "\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b", "Hi There",
+		    "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e"
+		    "32cff7" },
+		{ DIGEST_SHA256, "Jefe", "what do ya want for nothing?",
+		    "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964"
+		    "ec3843" },
+		{ DIGEST_SHA1, "Jefe", "what do ya want for nothing?",
+		    "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79" },
+	};
+	struct buf hex = BUF_INIT;
+	struct digest d;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		digest_hmac(rows[i].kind, str_of(rows[i].key),
+		    str_of(rows[i].text), &d);
+		size_t n = digest_size(rows[i].kind);
+		buf_clear(&hex);
+		digest_put_hex(&hex, d.bytes, n);
+		assert_string_equal(buf_text(&hex), rows[i].hex);
+		struct digest same = d;
+		struct str bytes = { (const char *)same.bytes, n };
+		assert_true(digest_is_mac(&d, bytes));
+		assert_false(digest_is_mac(&d, str_cut(bytes, 0, n - 1)));
+		assert_false(digest_is_mac(&d, STR_NONE));
+		same.bytes[n - 1] ^= 1;
+		assert_false(digest_is_mac(&d, bytes));
+	}
+	buf_free(&hex);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_known),
 		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_hmac),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
