@@ -8,8 +8,9 @@
 #include "wire/base64.h"
 
 #define SHA1_BYTES 20u
-/* Of the protocol itself: key, nonce, method, timestamp, token, version. */
-#define OWN_MAX 6u
+/* Of the protocol itself: callback, key, nonce, method, timestamp, token,
+ * verifier, version. */
+#define OWN_MAX 8u
 
 /* A parameter, both parts encoded. */
 struct parameter {
@@ -99,6 +100,9 @@ own_parameters(const struct oauth1_keys *k, const struct oauth1_request *r,
 {
 	size_t n = 0;
 
+	if (r->callback.n > 0)
+		out[n++] = (struct parameter){ STR("oauth_callback"),
+			encode(a, r->callback) };
 	out[n++] = (struct parameter){ STR("oauth_consumer_key"),
 		encode(a, k->consumer) };
 	out[n++] = (struct parameter){ STR("oauth_nonce"),
@@ -110,6 +114,9 @@ own_parameters(const struct oauth1_keys *k, const struct oauth1_request *r,
 	if (k->token.n > 0)
 		out[n++] = (struct parameter){ STR("oauth_token"),
 			encode(a, k->token) };
+	if (r->verifier.n > 0)
+		out[n++] = (struct parameter){ STR("oauth_verifier"),
+			encode(a, r->verifier) };
 	if (r->has_version)
 		out[n++] = (struct parameter){ STR("oauth_version"),
 			STR("1.0") };

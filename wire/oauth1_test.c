@@ -39,6 +39,50 @@ the_base_string_of_the_rfc(void **state)
 	    "oauth_timestamp%3D137131201%26oauth_token%3Dkkk9d7dh3k39sjv7");
 }
 
+/* RFC 5849 §1.2: the client exchanges its temporary credentials. */
+static void
+a_verifier_is_signed(void **state)
+{
+	const struct oauth1_keys k = { STR("dpf43f3p2l4k3l03"),
+		STR("kd94hf93k423kf44"), STR("hh5s93j4hdidpola"),
+		STR("hdhd0244k9j7ao03") };
+	const struct oauth1_request r = { .method = STR("POST"),
+		.url = STR("https://photos.example.net/token"),
+		.nonce = STR("walatlh"), .timestamp_s = 137131201,
+		.verifier = STR("hfdp7dh39dks9884") };
+
+	(void)state;
+	expect(oauth1_put_header, &k, &r, "OAuth oauth_consumer_key="
+	    "\"dpf43f3p2l4k3l03\", oauth_nonce=\"walatlh\", "
+	    "oauth_signature_method=\"HMAC-SHA1\", oauth_timestamp="
+	    "\"137131201\", oauth_token=\"hh5s93j4hdidpola\", "
+	    "oauth_verifier=\"hfdp7dh39dks9884\", oauth_signature="
+	    "\"gKgrFCywp7rO0OXSjdot%2FIHF7IU%3D\"");
+}
+
+/* Twitter's documentation of signing in: a request token. */
+static void
+a_callback_is_signed(void **state)
+{
+	const struct oauth1_keys k = { .consumer =
+		STR("cChZNFj6T5R0TigYB9yd1w"), .consumer_secret =
+		STR("L8qq9PZyRg6ieKGEKhZolGC0vJWLw8iEJ88DRdyOg") };
+	const struct oauth1_request r = { .method = STR("POST"),
+		.url = STR("https://api.twitter.com/oauth/request_token"),
+		.nonce = STR("ea9ec8429b68d6b77cd5600adbbb0456"),
+		.timestamp_s = 1318467427, .has_version = true,
+		.callback = STR("http://localhost/sign-in-with-twitter/") };
+
+	(void)state;
+	expect(oauth1_put_signature, &k, &r, "F1Li3tvehgcraF8DMJ7OyxO4w9Y=");
+	expect(oauth1_put_header, &k, &r, "OAuth oauth_callback="
+	    "\"http%3A%2F%2Flocalhost%2Fsign-in-with-twitter%2F\", "
+	    "oauth_consumer_key=\"cChZNFj6T5R0TigYB9yd1w\", oauth_nonce="
+	    "\"ea9ec8429b68d6b77cd5600adbbb0456\", oauth_signature_method="
+	    "\"HMAC-SHA1\", oauth_timestamp=\"1318467427\", oauth_version="
+	    "\"1.0\", oauth_signature=\"F1Li3tvehgcraF8DMJ7OyxO4w9Y%3D\"");
+}
+
 /* RFC 5849 §1.2: the client fetches a photo. */
 static void
 the_signature_of_the_rfc(void **state)
@@ -137,6 +181,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_base_string_of_the_rfc),
+		cmocka_unit_test(a_verifier_is_signed),
+		cmocka_unit_test(a_callback_is_signed),
 		cmocka_unit_test(the_signature_of_the_rfc),
 		cmocka_unit_test(a_signature_without_a_token),
 		cmocka_unit_test(the_signature_of_twitter),
