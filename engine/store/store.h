@@ -1,7 +1,8 @@
 /*
  * store -- what people and programs have put down to be kept: policies,
  * schedules, tokens; harvests (store_harvest.h, store_outbox.h), credentials
- * (store_credential.h), tasks of the external door (store_external.h).
+ * (store_credential.h), tasks of the external door (store_external.h) and what
+ * its users have granted (store_grant.h).
  *
  * The store judges no policy and no seed: engine/policy does.  It holds to the
  * limits below, and knows its keys.  Every verb that writes has committed when
@@ -68,7 +69,7 @@ bool store_url_is_server(const char *url);
 
 /*
  * Put the rows of `from`, with their ids, into `to`, in one commit; those of
- * store_external.h are left out.  EXISTS when `to` has any.
+ * store_external.h and store_grant.h are left out.  EXISTS when `to` has any.
  */
 struct store_copied {
 	size_t policies, schedules, tokens, harvests, warcs, credentials;

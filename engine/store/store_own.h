@@ -75,6 +75,30 @@ struct store_task_head {
 MUST_USE enum err store_task_head(struct store *, uint64_t id, bool owned,
     struct store_task_head *, struct why *);
 
+/*
+ * For rows with sealed text: the name of a key, and the beginning of what is
+ * authenticated beside the text: what kind of row it is, whose, and under which
+ * key.  store_grant.c.
+ */
+#define STORE_KEY_ID_BYTES 16u
+struct seal_key;
+struct store_user;
+void store_key_id(const struct seal_key *,
+    char out[static STORE_KEY_ID_BYTES + 1]);
+void store_seal_context(struct buf *, const char *kind,
+    const struct store_user *, struct str key_id);
+/* Its SHA-256. */
+struct str store_hash(struct arena *, struct str);
+/* Names the field. */
+MUST_USE enum err store_check_user(const struct store_user *, struct why *);
+/* Bind its texts to the parameters 1 to 4. */
+void store_bind_user(struct query *, const struct store_user *);
+/* Read them from this column on. */
+void store_read_user(struct query *, int column, struct arena *,
+    struct store_user *);
+/* FREED(store_free_secret): zeroes it first. */
+void store_free_secret(struct buf *);
+
 /* Tags as they are stored: a JSON array of strings. */
 void store_tags_put(struct buf *, const struct str *tags, size_t n);
 MUST_USE enum err store_tags_get(struct str json, struct arena *,
