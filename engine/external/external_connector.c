@@ -6,6 +6,7 @@
 #include "engine/connector/json/json_api.h"
 #include "engine/connector/url_text.h"
 #include "engine/external/external_own.h"
+#include "engine/external/oauth_own.h"
 
 static const unsigned char web_crawl[] = {
 #include "engine/external/web_crawl_json.inc"
@@ -74,61 +75,7 @@ read_texts(struct external_reading *r, yyjson_val *root)
 	return OK;
 }
 
-/* ---- OAuth ------------------------------------------------------------- */
-
-static enum err
-read_oauth_url(struct external_reading *r, yyjson_val *oauth,
-    const char *name, bool needed)
-{
-	struct str url;
-	enum err e = external_read_text(r, oauth, "oauth", name, needed, &url);
-
-	if (e == OK && url.n > 0 && (!url_text_is_web(url) ||
-	    !str_starts_nocase(url, STR("https:"))))
-		return external_read_refuse(r, external_read_join(r, "oauth",
-		    name), "it is not an address that begins with https");
-	return e;
-}
-
-static enum err
-read_oauth_scopes(struct external_reading *r, yyjson_val *list)
-{
-	size_t i, n;
-	yyjson_val *v;
-
-	if (list != NULL && !yyjson_is_arr(list))
-		return external_read_refuse(r, "oauth.scopes", "it is not a "
-		    "list");
-	yyjson_arr_foreach(list, i, n, v)
-		if (json_text(v).n == 0 || text_has_control(json_text(v)))
-			return external_read_refuse(r, "oauth.scopes", "it is "
-			    "not a list of texts");
-	return OK;
-}
-
-static enum err
-read_oauth(struct external_reading *r, yyjson_val *oauth)
-{
-	static const char *const names[] = { "kind", "authorize", "token",
-		"revoke", "request", "profile", "scopes", "clientAuth", NULL };
-	static const char *const kinds[] = { "oauth2", "oauth1" };
-	static const char *const clients[] = { "basic", "post", "none" };
-	enum err e = external_read_members(r, oauth, "oauth", names);
-	size_t kind, client;
-
-	if (e != OK || (e = external_read_word(r, oauth, "oauth", "kind",
-	    kinds, ARRAY_LEN(kinds), &kind)) != OK ||
-	    (e = read_oauth_url(r, oauth, "authorize", true)) != OK ||
-	    (e = read_oauth_url(r, oauth, "token", true)) != OK ||
-	    (e = read_oauth_url(r, oauth, "request", kind == 1)) != OK ||
-	    (e = read_oauth_url(r, oauth, "revoke", false)) != OK ||
-	    (e = read_oauth_url(r, oauth, "profile", false)) != OK ||
-	    (e = read_oauth_scopes(r, yyjson_obj_get(oauth, "scopes"))) != OK)
-		return e;
-	return yyjson_obj_get(oauth, "clientAuth") == NULL ? OK :
-	    external_read_word(r, oauth, "oauth", "clientAuth", clients,
-	    ARRAY_LEN(clients), &client);
-}
+/* ---- The credential ----------------------------------------------------- */
 
 static enum err
 read_credential(struct external_reading *r, yyjson_val *root)
@@ -147,7 +94,8 @@ read_credential(struct external_reading *r, yyjson_val *root)
 	if (word != 2)
 		return oauth == NULL ? OK : external_read_refuse(r, "oauth",
 		    "the credential is %s", words[word]);
-	return read_oauth(r, oauth);
+	r->connector->has_oauth = true;
+	return oauth_declaration_read(r, oauth, &r->connector->oauth);
 }
 
 /* ---- The schema -------------------------------------------------------- */
@@ -299,6 +247,12 @@ const char *
 external_connector_credential(const struct external_connector *c)
 {
 	return c->credential;
+}
+
+const struct oauth_declaration *
+external_connector_oauth(const struct external_connector *c)
+{
+	return c->has_oauth ? &c->oauth : NULL;
 }
 
 struct str

@@ -46,6 +46,7 @@
 
 struct connector;
 struct external_connector;
+struct oauth_declaration;
 
 /* A connector's name: 1 to EXTERNAL_NAME_BYTES_MAX lower-case letters, digits,
  * "_" and "-".  It is part of the connector's address. */
@@ -80,6 +81,9 @@ struct str external_connector_description(const struct external_connector *);
 struct str external_connector_image(const struct external_connector *);
 /* "none", "basic" or "oauth". */
 const char *external_connector_credential(const struct external_connector *);
+/* What `oauth` declares (oauth_flow.h); NULL: the credential is another. */
+const struct oauth_declaration *external_connector_oauth(
+    const struct external_connector *);
 /* The member of a document that has its id; never empty. */
 struct str external_connector_doc_id_field(const struct external_connector *);
 /* The documents' schema, as JSON and as its text. */

@@ -213,6 +213,18 @@ put_param(const struct external_connector *c, const struct external_param *p,
 	buf_put_char(out, '}');
 }
 
+/* Those that have a default; the frontend appends them to its calls. */
+static void
+put_oauth_params(const struct external_connector *c, struct buf *out)
+{
+	json_object(out, "oauthParameters");
+	for (size_t i = 0; i < c->oauth.params_n; i++)
+		if (c->oauth.params[i].otherwise.n > 0)
+			json_str(out, c->oauth.params[i].name.p,
+			    c->oauth.params[i].otherwise);
+	buf_put_char(out, '}');
+}
+
 static void
 put_credential(const struct external_connector *c,
     const struct external_object_options *o, struct buf *out)
@@ -228,7 +240,7 @@ put_credential(const struct external_connector *c,
 		return;
 	buf_printf(&url, "%.*s/oauth", STR_FMT(o->endpoint));
 	json_str(out, "oauth", buf_str(&url));
-	json_raw(out, "oauthParameters", STR("{}"));
+	put_oauth_params(c, out);
 }
 
 void

@@ -115,8 +115,9 @@ an_external_object_names_the_credential(void **state)
 	struct external_connector *oauth = testing_load("{'name':'n','version'"
 	    ":1,'title':'T','schema':{},'docIdField':'id','credential':'oauth'"
 	    ",'oauth':{'kind':'oauth2','authorize':'https://a.example/a',"
-	    "'token':'https://a.example/t'},'api':{'url':'https://a.example/',"
-	    "'label':'l','items':'','id':'/id','auth':{'kind':'bearer'}}}");
+	    "'token':'https://a.example/{y}?q={x}','parameters':{'x':'b','y':"
+	    "null}},'api':{'url':'https://a.example/','label':'l','items':'',"
+	    "'id':'/id','auth':{'kind':'bearer'}}}");
 	struct external_object_options options = { .endpoint =
 	    STR("https://h.example/n"), .none_is_ignore = true };
 	struct buf out = BUF_INIT;
@@ -130,7 +131,8 @@ an_external_object_names_the_credential(void **state)
 	external_object_write(oauth, &options, &out);
 	expect_text(&out, "{'meta':{'name':'T'},'endpoint':"
 	    "'https://h.example/n','credential':'oauth','oauth':"
-	    "'https://h.example/n/oauth','oauthParameters':{},'schema':{},"
+	    "'https://h.example/n/oauth','oauthParameters':{'x':'b'},"
+	    "'schema':{},"
 	    "'docIdField':'id','headers':{},'parameters':[],'analysis':{}}");
 	external_connector_free(&none);
 	external_connector_free(&oauth);

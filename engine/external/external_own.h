@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "engine/external/external_connector.h"
+#include "engine/external/oauth_flow.h"
 #include "engine/schema/schema.h"
 
 #define EXTERNAL_NO_PARAM SIZE_MAX
@@ -83,6 +84,8 @@ struct external_connector {
 	struct buf schema_text;
 	struct str name, version, title, description, image;
 	const char *credential;
+	bool has_oauth;
+	struct oauth_declaration oauth;
 	struct str doc_id_field;
 	yyjson_val *schema, *api;    /* api: NULL if it is built in */
 	struct external_param *params;
@@ -122,6 +125,7 @@ MUST_USE enum err external_read_text(struct external_reading *,
 MUST_USE enum err external_read_word(struct external_reading *,
     yyjson_val *object, const char *place, const char *name,
     const char *const *words, size_t n, size_t *out);
+
 
 /* Read the member `parameters` into the connector. */
 MUST_USE enum err external_param_read_all(struct external_reading *,
