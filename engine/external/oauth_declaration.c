@@ -208,14 +208,14 @@ check_host(struct declaring *s, const char *place, struct str host)
 }
 
 static bool
-braces_match(struct str url)
+braces_match(struct str part)
 {
 	bool inside = false;
 
-	for (size_t i = 0; i < url.n; i++) {
-		if (url.p[i] == (inside ? '{' : '}'))
+	for (size_t i = 0; i < part.n; i++) {
+		if (part.p[i] == (inside ? '{' : '}'))
 			return false;
-		inside ^= url.p[i] == '{' || url.p[i] == '}';
+		inside ^= part.p[i] == '{' || part.p[i] == '}';
 	}
 	return !inside;
 }
@@ -226,15 +226,18 @@ check_url(struct declaring *s, const char *place, struct str url)
 	if (!url_text_is_web(url) || !str_starts_nocase(url, STR(HTTPS)))
 		return external_read_refuse(s->r, place, "it is not an address"
 		    " that begins with https");
-	if (!braces_match(url) || str_find_char(url, '#') < url.n)
+	struct str after = str_from(url, strlen(HTTPS)), host, rest;
+	size_t end = 0;
+	while (end < after.n && memchr("/?", after.p[end], 2) == NULL)
+		end++;
+	host = str_cut(after, 0, end);
+	rest = str_from(after, end);
+	if (!braces_match(host) || !braces_match(rest) ||
+	    str_find_char(url, '#') < url.n)
 		return external_read_refuse(s->r, place, "it has a brace "
 		    "without the other, or a \"#\"");
-	struct str after = str_from(url, strlen(HTTPS));
-	size_t host = 0;
-	while (host < after.n && memchr("/?", after.p[host], 2) == NULL)
-		host++;
-	enum err e = check_host(s, place, str_cut(after, 0, host));
-	return e == OK ? check_rest(s, place, str_from(after, host)) : e;
+	enum err e = check_host(s, place, host);
+	return e == OK ? check_rest(s, place, rest) : e;
 }
 
 /* Read the address `member` of `object`. */

@@ -155,6 +155,8 @@ placeholders_are_where_they_can_do_no_harm(void **state)
 		{ "https:///r", "oauth.revoke: it has no host" },
 		{ "https://a.example/{y", "oauth.revoke: it has a brace" },
 		{ "https://a.example/y}", "oauth.revoke: it has a brace" },
+		{ "https://{x/}/", "oauth.revoke: it has a brace" },
+		{ "https://{x?}/", "oauth.revoke: it has a brace" },
 		{ "https://a.example/{{y}}", "oauth.revoke: it has a brace" },
 		{ "https://a.example/#{y}", "oauth.revoke: it has a brace" },
 		{ "http://{x}/r", "oauth.revoke: it is not an address" },
