@@ -108,8 +108,8 @@ other_texts_are_refused(void **state)
 	    "{'client_id':1,'parameters':{}}",
 	    "{'client_id':'i','verifier':1,'parameters':{}}",
 	    "{'client_id':'i','parameters':[]}",
-	    "{'client_id':'i','access':'a','access_ends':-1,'refresh_ends':1,"
-	    "'expiry':1,'refresh_at':0,'parameters':{}}" };
+	    ("{'client_id':'i','access':'a','access_ends':-1,'refresh_ends':1,"
+	    "'expiry':1,'refresh_at':0,'parameters':{}}") };
 	struct oauth_pending p;
 	struct oauth_granted g;
 

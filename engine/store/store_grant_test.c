@@ -701,8 +701,8 @@ a_changed_login_is_refused_and_gone(void **state)
 		"UPDATE external_login SET subdomain = 'us'",
 		"UPDATE external_login SET backend = 'other'",
 		"UPDATE external_login SET expires = expires + 1",
-		"UPDATE external_login SET sealed = substr(sealed, 1,"
-		    " length(sealed) - 1)",
+		("UPDATE external_login SET sealed = substr(sealed, 1,"
+		    " length(sealed) - 1)"),
 	};
 
 	(void)state;
