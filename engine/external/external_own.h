@@ -126,7 +126,6 @@ MUST_USE enum err external_read_word(struct external_reading *,
     yyjson_val *object, const char *place, const char *name,
     const char *const *words, size_t n, size_t *out);
 
-
 /* Read the member `parameters` into the connector. */
 MUST_USE enum err external_param_read_all(struct external_reading *,
     yyjson_val *parameters);
