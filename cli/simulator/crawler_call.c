@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "os/resolve.h"
 #include "os/transport.h"
-#include "wire/http.h"
 
 #define HEAD_BYTES_MAX 65536u
 #define CONNECT_MS_MAX 10000
@@ -16,6 +15,7 @@ struct crawler_calls {
 	struct transport *transport;
 	struct resolver *resolver;
 	struct list calls;
+	const char *agent;
 	size_t n, most;
 	int64_t ms;
 };
@@ -55,7 +55,7 @@ end_call(struct crawler_call *c, const struct crawler_answer *answer)
 static void
 fail_call(struct crawler_call *c, const char *error)
 {
-	struct crawler_answer a = { 0, STR(""), error };
+	struct crawler_answer a = { .error = error };
 
 	end_call(c, &a);
 }
@@ -97,14 +97,13 @@ body_received(struct exchange *x, struct str bytes)
 }
 
 static bool
-decode_answer(struct crawler_call *c, struct buf *out)
+decode_answer(struct crawler_call *c, struct http_head *h, struct buf *out)
 {
 	struct http_decode_limits limits = HTTP_DECODE_LIMITS_DEFAULT;
-	struct http_head h;
 
 	limits.bytes_max = CRAWLER_ANSWER_BYTES_MAX;
 	return http_parse_head(buf_str(&c->head), false, HTTP_LIMITS_DEFAULT,
-	    &c->arena, &h, NULL) == OK && http_decode_body(&h,
+	    &c->arena, h, NULL) == OK && http_decode_body(h,
 	    buf_str(&c->body), limits, out) == HTTP_FINE;
 }
 
@@ -113,7 +112,8 @@ exchanged(struct exchange *x, enum transport_end end, struct str detail)
 {
 	struct crawler_call *c = CONTAINER(x, struct crawler_call, exchange);
 	FREED(buf_free) struct buf body = BUF_INIT;
-	struct crawler_answer a = { 0, STR(""), NULL };
+	struct crawler_answer a = { 0 };
+	struct http_head head;
 
 	(void)detail;
 	if (end == TRANSPORT_BLOCKED)
@@ -122,10 +122,11 @@ exchanged(struct exchange *x, enum transport_end end, struct str detail)
 		a.error = "the answer is too long";
 	else if (end != TRANSPORT_DONE)
 		a.error = transport_end_text(end);
-	else if (!decode_answer(c, &body))
+	else if (!decode_answer(c, &head, &body))
 		a.error = "the answer cannot be decoded";
 	else
-		a = (struct crawler_answer){ c->status, buf_str(&body), NULL };
+		a = (struct crawler_answer){ c->status, buf_str(&body), NULL,
+		    &head };
 	end_call(c, &a);
 }
 
@@ -145,9 +146,10 @@ put_headers(struct crawler_call *c)
 	    &c->arena, u->port_given ? "%.*s:%u" : "%.*s", STR_FMT(u->host),
 	    (unsigned)u->port) };
 	h[n++] = (struct transport_header){ STR("User-Agent"),
-	    STR("argiope-backend-simulator/" ARGIOPE_VERSION) };
-	h[n++] = (struct transport_header){ STR("Content-Type"),
-	    str_of(c->order.type) };
+	    str_of(c->all->agent) };
+	if (c->order.type != NULL)
+		h[n++] = (struct transport_header){ STR("Content-Type"),
+		    str_of(c->order.type) };
 	if (c->order.key != NULL)
 		h[n++] = (struct transport_header){ STR("Idempotency-Key"),
 		    str_of(c->order.key) };
@@ -235,7 +237,8 @@ crawler_call_start(struct crawler_calls *all, const struct crawler_order *o,
 /* ---- All calls ------------------------------------------------------ */
 
 struct crawler_calls *
-crawler_calls_new(struct loop *loop, int64_t ms, size_t most)
+crawler_calls_new(struct loop *loop, const char *agent, int64_t ms,
+    size_t most)
 {
 	struct crawler_calls *all = mem_new(sizeof(*all));
 	struct transport_options o = { .connections_max = most,
@@ -244,6 +247,7 @@ crawler_calls_new(struct loop *loop, int64_t ms, size_t most)
 	    .negative_s = 1, .cache_max = 64, .timeout_ms = CONNECT_MS_MAX };
 
 	all->loop = loop;
+	all->agent = agent;
 	all->ms = ms;
 	all->most = most;
 	list_init(&all->calls);

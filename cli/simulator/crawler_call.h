@@ -1,5 +1,6 @@
 /*
- * crawler_call -- HTTP calls to external crawlers, on the simulator's loop.
+ * crawler_call -- HTTP calls to external crawlers, and of a conformance test to
+ * either side, on one loop.
  *
  *     start -> [name to addresses] -> exchange -> done
  *
@@ -20,6 +21,7 @@
 #include "base/err.h"
 #include "engine/parser/url.h"
 #include "os/loop.h"
+#include "wire/http.h"
 
 #define CRAWLER_ANSWER_BYTES_MAX ((size_t)1 << 20)
 /* Header fields in an external object's `headers`. */
@@ -32,22 +34,24 @@ struct crawler_answer {
 	int status;
 	struct str body;         /* decoded */
 	const char *error;
+	const struct http_head *head;    /* NULL when there was no answer */
 };
 
 struct crawler_order {
 	const char *method;
 	const struct url *url;
 	yyjson_val *headers;     /* see crawler_check_headers(); or NULL */
-	const char *type;        /* of the body */
+	const char *type;        /* of the body; NULL: none */
 	const char *key;         /* Idempotency-Key, or NULL */
 	struct str body;
 	void (*done)(void *arg, const struct crawler_answer *);
 	void *arg;
 };
 
-/* `ms` for one call; at most `most` calls at once. */
-struct crawler_calls *crawler_calls_new(struct loop *, int64_t ms,
-    size_t most);
+/* `agent`, the User-Agent, outlives it.  `ms` for one call; at most `most`
+ * calls at once. */
+struct crawler_calls *crawler_calls_new(struct loop *, const char *agent,
+    int64_t ms, size_t most);
 /* Calls under way end with an error: done() is called for each. */
 void crawler_calls_free(struct crawler_calls **);
 

@@ -104,12 +104,7 @@ struct str request_segment(struct web_request *, size_t i);
 bool request_json(struct web_request *, yyjson_doc **);
 void json_doc_free(yyjson_doc **);
 
-/* Envelopes: {"success":true,"payload":PAYLOAD,"version":0}, and
- * {"success":false,"messages":[...]}, with a payload unless that is empty. */
-void put_success(struct buf *, struct str payload);
-void put_failure(struct buf *, const struct str *messages, size_t n,
-    struct str payload);
-/* Answer with them. */
+/* Answer with an envelope. */
 void answer_payload(struct web_request *, int status, struct str payload);
 void answer_json(struct web_request *, int status, yyjson_val *payload);
 void answer_failure(struct web_request *, int status, const struct str *,

@@ -1,6 +1,7 @@
 /*
  * simulator -- the table of requests, their answers, and the log of calls.
  */
+#include "cli/simulator/envelope.h"
 #include "cli/simulator/own.h"
 
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 #include "os/clock.h"
 #include "os/log.h"
 
-#define JSON_TYPE "application/json"
+#define AGENT "argiope-backend-simulator/" ARGIOPE_VERSION
 
 /* One row of the table of requests; "*" is any segment. */
 struct row {
@@ -140,35 +141,13 @@ log_request(struct web_request *r, int status, const char *note)
 }
 
 void
-put_success(struct buf *b, struct str payload)
-{
-	json_object(b, NULL);
-	json_bool(b, "success", true);
-	json_raw(b, "payload", payload);
-	json_u64(b, "version", 0);
-	buf_put_char(b, '}');
-}
-
-void
-put_failure(struct buf *b, const struct str *messages, size_t n,
-    struct str payload)
-{
-	json_object(b, NULL);
-	json_bool(b, "success", false);
-	json_strs(b, "messages", messages, n);
-	if (payload.n > 0)
-		json_raw(b, "payload", payload);
-	buf_put_char(b, '}');
-}
-
-void
 answer_payload(struct web_request *r, int status, struct str payload)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
 
-	put_success(&b, payload);
+	envelope_put_success(&b, payload);
 	log_request(r, status, "");
-	web_answer(r, status, JSON_TYPE, buf_str(&b));
+	web_answer(r, status, ENVELOPE_TYPE, buf_str(&b));
 }
 
 void
@@ -188,9 +167,9 @@ answer_failure(struct web_request *r, int status, const struct str *messages,
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
 
-	put_failure(&b, messages, n, payload);
+	envelope_put_failure(&b, messages, n, payload);
 	log_request(r, status, "");
-	web_answer(r, status, JSON_TYPE, buf_str(&b));
+	web_answer(r, status, ENVELOPE_TYPE, buf_str(&b));
 }
 
 void
@@ -320,7 +299,7 @@ simulator_open(const struct simulator_options *o, struct simulator **out,
 	clock_random(&chance, sizeof(chance));
 	snprintf(s->run, sizeof(s->run), "%08x", (unsigned)chance);
 	make_routes(s);
-	s->calls = crawler_calls_new(s->loop, s->limits.call_ms,
+	s->calls = crawler_calls_new(s->loop, AGENT, s->limits.call_ms,
 	    (size_t)s->limits.crawler_calls_max);
 	enum err e = web_open(&web, s->routes, ARRAY_LEN(rows) *
 	    ARRAY_LEN(mounts), &s->web, w);

@@ -7,11 +7,11 @@
  */
 #include "base/json.h"
 #include "base/json_writer.h"
+#include "cli/simulator/envelope.h"
 #include "cli/simulator/own.h"
+#include "cli/simulator/upload_call.h"
 #include "os/log.h"
-#include "wire/http.h"
 
-#define JSON_TYPE "application/json"
 #define KEY_BYTES_MAX 200u
 
 /* One call, from its arrival to its answer.  Memory: the request's arena. */
@@ -39,7 +39,7 @@ static void
 set_success(struct call *c, struct str payload)
 {
 	c->status = 200;
-	put_success(&c->answer, payload);
+	envelope_put_success(&c->answer, payload);
 }
 
 static void
@@ -48,56 +48,13 @@ set_failure(struct call *c, int status, const char *text)
 	struct str message = str_of(text);
 
 	c->status = status;
-	put_failure(&c->answer, &message, 1, STR(""));
+	envelope_put_failure(&c->answer, &message, 1, STR(""));
 }
 
 static void
 set_failure_why(struct call *c, const struct why *w)
 {
 	set_failure(c, err_http(w->err), w->text);
-}
-
-/* A body that ends early. */
-struct cut_body {
-	struct web_pull pull;
-	struct buf bytes;
-	size_t at;                   /* taken so far */
-};
-
-static bool
-pull_cut(struct web_pull *p, struct buf *out, size_t room)
-{
-	struct cut_body *b = CONTAINER(p, struct cut_body, pull);
-	size_t n = MIN(room, b->bytes.n - b->at);
-
-	buf_put_str(out, str_cut(buf_str(&b->bytes), b->at, b->at + n));
-	b->at += n;
-	return b->at < b->bytes.n;
-}
-
-static void
-end_cut(struct web_pull *p)
-{
-	struct cut_body *b = CONTAINER(p, struct cut_body, pull);
-
-	buf_free(&b->bytes);
-	mem_free(&b);
-}
-
-static void
-answer_cut(struct call *c, uint64_t bytes)
-{
-	struct cut_body *b = mem_new(sizeof(*b));
-
-	b->pull.pull = pull_cut;
-	b->pull.end = end_cut;
-	b->pull.broken = true;
-	buf_put_str(&b->bytes, str_cut(buf_str(&c->answer), 0,
-	    (size_t)bytes));
-	/* The announced length is that of all of it. */
-	web_answer_pull(c->request, c->status, JSON_TYPE,
-	    c->answer.n > b->bytes.n ? c->answer.n : c->answer.n + 1,
-	    &b->pull);
 }
 
 static void
@@ -122,29 +79,13 @@ end_call(struct call *c)
 static void
 answer_call(struct call *c)
 {
-	struct web_request *r = c->request;
-	const struct fault *f = c->fault;
 	/* A call that is refused anyway keeps its own answer. */
-	bool plain = f == NULL || (c->status != 200 && c->status != 406);
-	enum fault_kind kind = plain ? FAULT_NONE : f->kind;
+	const struct fault *f = c->status == 200 || c->status == 406 ?
+	    c->fault : NULL;
 	struct call ended = *c;
 
-	if (kind == FAULT_REPLY_LOST) {
-		log_call(c, c->status, "reply_lost");
-		web_abort(r);
-	} else if (kind == FAULT_CUT) {
-		log_call(c, c->status, "cut_bytes");
-		answer_cut(c, f->cut_bytes);
-	} else if (kind == FAULT_ANSWER) {
-		log_call(c, f->status, "status");
-		web_answer(r, f->status, f->body.p != NULL ? "text/plain" :
-		    JSON_TYPE, f->body.p != NULL ? f->body :
-		    buf_str(&c->answer));
-	} else {
-		log_call(c, c->status, kind == FAULT_LINES ? "refused_lines" :
-		    "");
-		web_answer(r, c->status, JSON_TYPE, buf_str(&c->answer));
-	}
+	log_call(c, upload_call_status(f, c->status), upload_call_fault(f));
+	upload_call_answer(c->request, f, c->status, buf_str(&c->answer));
 	/* `c` itself went with the request. */
 	end_call(&ended);
 }
@@ -155,29 +96,15 @@ refuse_by_plan(struct call *c)
 {
 	static const struct str text = { "the fault plan refuses this call",
 	    32 };
-	const struct fault *f = c->fault;
-	struct web_request *r = c->request;
-	char seconds[24];
+	struct call ended;
 
-	if (f == NULL || (f->kind != FAULT_REDIRECT &&
-	    f->kind != FAULT_ANSWER))
+	if (!upload_call_is_refused(c->fault))
 		return false;
-	if (f->has_retry_after) {
-		snprintf(seconds, sizeof(seconds), "%llu",
-		    (unsigned long long)f->retry_after_s);
-		web_add_field(r, "Retry-After", seconds);
-	}
-	if (f->kind == FAULT_ANSWER && f->status < 300)
-		return false;
-	put_failure(&c->answer, &text, 1, STR(""));
-	if (f->kind == FAULT_REDIRECT)
-		web_add_field(r, "Location", f->redirect);
-	c->status = f->kind == FAULT_REDIRECT ? 307 : f->status;
-	log_call(c, c->status, f->kind == FAULT_REDIRECT ? "redirect" :
-	    "status");
-	struct call ended = *c;
-	web_answer(r, c->status, f->body.p != NULL ? "text/plain" : JSON_TYPE,
-	    f->body.p != NULL ? f->body : buf_str(&c->answer));
+	envelope_put_failure(&c->answer, &text, 1, STR(""));
+	log_call(c, upload_call_status(c->fault, 0),
+	    upload_call_fault(c->fault));
+	ended = *c;
+	upload_call_answer(c->request, c->fault, 0, buf_str(&c->answer));
 	end_call(&ended);
 	return true;
 }
@@ -188,18 +115,8 @@ refuse_by_plan(struct call *c)
 static bool
 decode_body(struct call *c)
 {
-	struct http_decode_limits limits = HTTP_DECODE_LIMITS_DEFAULT;
-	struct http_field coding = { STR("Content-Encoding"), STR("") };
-	struct http_head head = { .version = 11, .fields = &coding,
-	    .fields_n = 1, .complete = true };
-	struct str body = web_body(c->request);
-
-	if (!web_field(c->request, "content-encoding", &coding.value)) {
-		buf_put_str(&c->body, body);
-		return true;
-	}
-	limits.bytes_max = (uint64_t)c->simulator->limits.upload_bytes_max;
-	switch (http_decode_body(&head, body, limits, &c->body)) {
+	switch (upload_call_decode(c->request,
+	    (uint64_t)c->simulator->limits.upload_bytes_max, &c->body)) {
 	case HTTP_FINE:
 		return true;
 	case HTTP_UNKNOWN_CODING:
@@ -345,7 +262,7 @@ set_lines_answer(struct call *c, const struct lines *l)
 	message = arena_printf(l->arena, "%zu of %zu documents are refused",
 	    l->refused, l->n);
 	c->status = 406;
-	put_failure(&c->answer, &message, 1, buf_str(&b));
+	envelope_put_failure(&c->answer, &message, 1, buf_str(&b));
 }
 
 /* The same upload again gets the same answer. */
