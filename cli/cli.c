@@ -270,6 +270,28 @@ cli_file(struct cli *c, const char *path, struct str *out, struct why *w)
 }
 
 enum err
+cli_token(struct cli *c, struct str *out, struct why *w)
+{
+	const char *file = cli_has(c, "token-file") ?
+	    cli_text(c, "token-file", NULL) : NULL;
+	enum err e;
+
+	*out = STR_NONE;
+	if (file == NULL)
+		return OK;
+	e = cli_file(c, file, out, w);
+	*out = str_trim(*out);
+	if (e == OK && out->n == 0)
+		e = why(w, ERR_CONFIG, "--token-file %s: it holds no token",
+		    file);
+	for (size_t i = 0; e == OK && i < out->n; i++)
+		if (out->p[i] <= ' ' || out->p[i] > '~')
+			e = why(w, ERR_CONFIG, "--token-file %s: a token is "
+			    "one word of ASCII", file);
+	return e;
+}
+
+enum err
 cli_log(const struct conf *c, bool foreground, struct why *w)
 {
 	enum log_level level = (enum log_level)conf_choice(c, CONF_LOG_LEVEL);

@@ -84,6 +84,13 @@ MUST_USE enum err cli_file(struct cli *, const char *path, struct str *out,
     struct why *);
 
 /*
+ * The token in the file of --token-file, without blanks around it; STR_NONE
+ * when the option was not given, or the verb has none.  Memory: the cli's.
+ * Errors: CONFIG, when it is not one word of ASCII; those of reading the file.
+ */
+MUST_USE enum err cli_token(struct cli *, struct str *out, struct why *);
+
+/*
  * Log as the configuration says.  `foreground`: only warnings, unless
  * log.level was set.
  */

@@ -9,21 +9,11 @@
 static enum err
 read_target(struct cli *c, struct ask_target *t, struct why *w)
 {
-	const char *file = cli_has(c, "token-file") ?
-	    cli_text(c, "token-file", NULL) : NULL;
 	struct str token = STR_NONE;
 
 	enum err e = cli_begin(c, w);
-	if (e == OK && file != NULL)
-		e = cli_file(c, file, &token, w);
-	token = str_trim(token);
-	if (e == OK && file != NULL && token.n == 0)
-		e = why(w, ERR_CONFIG, "--token-file %s: it holds no token",
-		    file);
-	for (size_t i = 0; e == OK && i < token.n; i++)
-		if (token.p[i] <= ' ' || token.p[i] > '~')
-			e = why(w, ERR_CONFIG, "--token-file %s: a token is "
-			    "one word of ASCII", file);
+	if (e == OK)
+		e = cli_token(c, &token, w);
 	*t = (struct ask_target){ .data_dir = c->data_dir,
 	    .server = cli_has(c, "server") ? cli_text(c, "server", NULL) :
 	    NULL, .token = token, .total_ms = ANSWER_MS_MAX };

@@ -93,23 +93,6 @@ read_place(struct cli *c, struct remote_place *p, struct why *w)
 	return OK;
 }
 
-static enum err
-read_token(struct cli *c, struct remote_place *p, struct why *w)
-{
-	const char *file = cli_text(c, "token-file", NULL);
-	enum err e = file == NULL ? OK : cli_file(c, file, &p->token, w);
-
-	p->token = str_trim(p->token);
-	if (e == OK && file != NULL && p->token.n == 0)
-		e = why(w, ERR_CONFIG, "--token-file %s: it has no token",
-		    file);
-	for (size_t i = 0; e == OK && i < p->token.n; i++)
-		if (p->token.p[i] <= ' ' || p->token.p[i] > '~')
-			e = why(w, ERR_CONFIG, "--token-file %s: a token is "
-			    "one word of ASCII", file);
-	return e;
-}
-
 /* --- the worker ---------------------------------------------------------- */
 
 static void
@@ -174,7 +157,7 @@ worker_run(struct cli *c, struct why *w)
 	if (e == OK)
 		e = cli_log(&c->conf, false, w);
 	if (e == OK)
-		e = read_token(c, &s.place, w);
+		e = cli_token(c, &s.place.token, w);
 	if (e == OK)
 		e = work(&s, w);
 	remote_worker_free(&s.worker);
