@@ -2,6 +2,7 @@
  * argiope external simulate-backend -- a back end for developers of external
  * crawlers.
  */
+#include "cli/listen.h"
 #include "cli/simulator/simulator.h"
 #include "cli/verbs.h"
 #include "os/log.h"
@@ -43,30 +44,6 @@ struct simulating {
 	struct simulator *simulator;
 	bool stopping;
 };
-
-/* "127.0.0.1:3333" or "[::1]:3333". */
-static enum err
-read_listen(struct cli *c, const char **address, uint16_t *port,
-    struct why *w)
-{
-	const char *text = cli_text(c, "listen", LISTEN_DEFAULT);
-	struct str s = str_of(text), host;
-	size_t colon = s.n;
-	uint64_t number;
-
-	while (colon > 0 && s.p[colon - 1] != ':')
-		colon--;
-	host = str_cut(s, 0, colon == 0 ? 0 : colon - 1);
-	if (colon == 0 || !str_to_u64(str_from(s, colon), &number) ||
-	    number > UINT16_MAX)
-		return why(w, ERR_USAGE, "--listen %.60s: must be an address "
-		    "and a port, like " LISTEN_DEFAULT, text);
-	if (str_starts(host, STR("[")) && str_ends(host, STR("]")))
-		host = str_cut(host, 1, host.n - 1);
-	*address = arena_copy(&c->arena, host).p;
-	*port = (uint16_t)number;
-	return OK;
-}
 
 static enum err
 read_faults(struct cli *c, struct fault_plan **out, struct why *w)
@@ -134,7 +111,7 @@ external_simulate_backend_run(struct cli *c, struct why *w)
 
 	enum err e = cli_log(&c->conf, false, w);
 	if (e == OK)
-		e = read_listen(c, &o.address, &o.port, w);
+		e = listen_read(c, LISTEN_DEFAULT, &o.address, &o.port, w);
 	if (e == OK)
 		e = read_faults(c, &plan, w);
 	o.faults = plan;
