@@ -67,6 +67,7 @@
 	X(external_redeliver)                                                \
 	X(external_cursor)                                                   \
 	X(external_simulate_backend)                                         \
+	X(external_conformance)                                              \
 	X(status)                                                            \
 	X(backup)                                                            \
 	X(archive_ls)                                                        \
