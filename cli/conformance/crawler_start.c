@@ -271,11 +271,12 @@ judge_keys(struct conformance *c)
 
 	if (crawler_task_start(c, t))
 		crawler_tasks_wait(c, &t, 1);
-	if (verdict_judge(c->verdicts, CHECK_EXT_KEYS,
+	if (!verdict_judge(c->verdicts, CHECK_EXT_KEYS,
 	    t->calls[FAULT_UPLOAD] > 1,
 	    "the upload whose reply was lost did not come again"))
-		verdict_judge(c->verdicts, CHECK_EXT_KEYS,
-		    task_trace_has_keys(t, &reason), "%s", reason);
+		return;
+	bool has_keys = task_trace_has_keys(t, &reason);
+	verdict_judge(c->verdicts, CHECK_EXT_KEYS, has_keys, "%s", reason);
 }
 
 void

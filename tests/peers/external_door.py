@@ -464,6 +464,37 @@ def simulator(s, api):
     b.stop()
 
 
+def conformance(place, api):
+    data = os.path.join(PLACE, "judged")
+    port = fixed_port()
+    path = os.path.join(PLACE, "token")
+    with open(path, "w") as f:
+        f.write(token(data, "judge"))
+    entries = put("judge.json", [{
+        "name": "judge", "token": "judge", "silence_s": 9,
+        "prefix": f"http://127.0.0.1:{port}/"}])
+    os.chmod(path, 0o600)
+    os.chmod(entries, 0o600)
+    api.delay_s = 0.3
+    s = External("judged", place, "external.backends_file=" + entries)
+    s.token = open(path).read()
+    o = s.ask("GET", "/external/things/object")[1]["payload"]
+    code, said, errors = run(
+        program(), "external", "conformance", "--crawler",
+        f"http://127.0.0.1:{s.http_port}/external/things", "--token-file",
+        path, "--object", put("object.json", o), "--params",
+        put("params.json", PARAMS), "--listen", f"127.0.0.1:{port}",
+        "--silence", "9", seconds=240)
+    lines = said.splitlines()
+    same("conformance: exit code", code, 0)
+    same("conformance: no check fails", [x for x in lines
+                                         if x.startswith("FAIL")], [])
+    check("conformance: its last line", lines and re.match(
+        r"(4[5-9]|5\d) passed, 0 failed", lines[-1]), lines[-1:] + [errors])
+    api.delay_s = 0
+    s.stop()
+
+
 def main():
     api, safe, b = Api(), Api("things.example.org"), Back()
     place = connectors("connectors", api.connector(),
@@ -489,6 +520,7 @@ def main():
     same("it ends", s.stop(), 0)
     limits(place, b, api)
     root(place, b)
+    conformance(place, api)
     back_ends(place, b)
     done()
 

@@ -13,6 +13,7 @@ WORDS = [int(x) for x in sys.argv[1:] if x.isdigit()]
 KILLS, TASKS, DOCUMENTS = (WORDS + [5, 8, 1000][len(WORDS):])[:3]
 SEED = WORDS[3] if len(WORDS) > 3 else random.randrange(1 << 30)
 PAGE = 100
+UPLOAD_MAX = 250                     # More documents are too large.
 REFUSED = 499                        # Every such id is refused, always.
 # After a redirect an upload waits for five minutes, or until the next kill.
 REDIRECTED = 0.002 if KILLS > 20 else 0
@@ -46,7 +47,7 @@ def reply(call, number):
         return 429, {"Retry-After": "1"}, None
     if at < 0.10:
         return 503, {}, None
-    if at < 0.13 and len(call.documents) > 1:
+    if len(call.documents) > UPLOAD_MAX:
         return 413, {}, None
     if at < 0.18 and not bad:
         return None, {}, None
