@@ -111,7 +111,8 @@ run_ended(void *arg, const struct document_end *e)
 {
 	FREED(buf_free) struct buf text = BUF_INIT;
 	struct external_check *k = arg;
-	bool fine = k->answered || e->kind == DOCUMENTS_DONE;
+	bool fine = e->kind != DOCUMENTS_FAILED && (k->answered ||
+	    e->kind == DOCUMENTS_DONE);
 
 	if (e->kind == DOCUMENTS_FAILED)
 		buf_printf(&text, "%s: %.*s", document_fault_name(e->fault),
@@ -122,8 +123,7 @@ run_ended(void *arg, const struct document_end *e)
 	else
 		buf_put_text(&text, "it has answered");
 	document_source_free(&k->run);
-	add_check(k, "source", fine && e->kind != DOCUMENTS_FAILED,
-	    buf_str(&text));
+	add_check(k, "source", fine, buf_str(&text));
 	if (fine)
 		add_documents(k);
 	finish(k);

@@ -323,6 +323,8 @@ save_state(struct task_job *x, struct store *st, struct why *w)
 static void
 shift_window(struct task_run *t, size_t n)
 {
+	if (n == 0)
+		return;
 	memmove(t->window, t->window + n, (t->window_n - n) *
 	    sizeof(*t->window));
 	t->window_n -= n;
