@@ -431,6 +431,53 @@ def limits(place, b, api):
     s.stop()
 
 
+def operator(place, b, api):
+    """Commands beside the daemon, and a back end that is away for a while."""
+    s = External("operator", place, "external.retry_s_max=2")
+
+    def ours_(*words):
+        return ours("external", *words, "--data", s.data)
+
+    b.calls.clear()
+    b.reply = lambda call, number: (503, {}, None)
+    s.task("u1", b.endpoint("u1"), PARAMS)
+    same("a back end that is away: undelivered", s.ends("u1"), "undelivered")
+    left = s.look("u1")["spooled"]
+    check("... documents stay", left > 0, left)
+    code, said, _ = ours_("tasks")
+    check("external tasks", code == 0 and re.match(
+        r"undelivered +\d+ uploaded +\d+ in the spool", said) and
+        " u1" in said, said)
+    same("external tasks --json", [t["state"] for t in json.loads(ours_(
+        "tasks", "--json")[1])["tasks"]], ["undelivered"])
+    b.reply = None
+    same("external redeliver", ours_("redeliver", "u1")[0], 0)
+    same("... it is done", s.ends("u1", 40) and wait_until(
+        lambda: s.state("u1") == "done", 20) and s.state("u1"), "done")
+    same("... all documents", len(b.ids("u1")), left)
+    same("... again: refused", ours_("redeliver", "u1")[0], 69)
+    api.items[2] = {"id": 3}
+    s.task("u2", b.endpoint("u2"), PARAMS)
+    s.ends("u2")
+    api.items[2] = api.item(3)
+    rejected = [json.loads(x) for x in ours_("rejected", "u2")[
+        1].splitlines()]
+    same("external rejected", [(r["number"], json.loads(r["document"]))
+                               for r in rejected], [(3, {"id": 3})])
+    check("... says why", "name" in rejected[0]["message"], rejected)
+    check("external cursor", isinstance(json.loads(ours_(
+        "cursor", "u2")[1]), dict))
+    same("external cursor --reset", ours_("cursor", "u2", "--reset")[0], 0)
+    same("... it is gone", ours_("cursor", "u2")[1], "null\n")
+    api.forget()
+    s.task("u2", b.endpoint("u2"), PARAMS)
+    s.ends("u2")
+    same("... the next attempt reads everything", api.asked[0].get("since"),
+         None)
+    same("no such task: 66", ours_("rejected", "nothing")[0], 66)
+    s.stop()
+
+
 def root(place, b):
     s = External("root", place, "external.root=things",
                  "external.public_url=https://crawl.example.org")
@@ -519,6 +566,7 @@ def main():
     check("no password in the log", "canary" not in s.said())
     same("it ends", s.stop(), 0)
     limits(place, b, api)
+    operator(place, b, api)
     root(place, b)
     conformance(place, api)
     back_ends(place, b)
