@@ -396,8 +396,10 @@ def publish(o, name, title, text):
     parts[name] = section.split("\n", 1)[1]
     body = "# Results\n\nMade by the programs of this folder; `DESIGN.md` " \
         "says how to repeat them.\n\n"
-    body += "\n".join(f"<!-- {n} -->\n{parts[n].strip()}\n"
-                      for n in SECTIONS if n in parts)
+    # Sections that no bench makes follow, in their order.
+    names = [n for n in SECTIONS if n in parts]
+    names += [n for n in parts if n not in SECTIONS]
+    body += "\n".join(f"<!-- {n} -->\n{parts[n].strip()}\n" for n in names)
     with open(o.into, "w") as f:
         f.write(body)
 
