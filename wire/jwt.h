@@ -28,7 +28,7 @@
 #define JWT_ID_BYTES_MAX 128u                 /* jti */
 #define JWT_AHEAD_S_MAX 600                   /* how far ahead exp may be */
 
-/* What a ticket allows: the claim `act`. */
+/* Actions that a ticket can allow: values of the claim `act`. */
 #define JWT_ACTS(X) X(LOGIN, "login") X(TOKEN, "token") X(CLEAR, "clear")
 enum jwt_act {
 #define JWT_ACT_ENUM(name, text) JWT_##name,
@@ -43,7 +43,7 @@ struct jwt_key {
 	struct str secret;
 };
 
-/* What the ticket must be good for. */
+/* The request that the ticket must allow. */
 struct jwt_request {
 	const struct jwt_key *keys;  /* of all back ends; issuers are unique */
 	size_t keys_n;

@@ -7,7 +7,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static void
-verify(struct str ticket, struct str secret)
+check_jwt(struct str ticket, struct str secret)
 {
 	const struct jwt_key key = { STR("acme"), secret };
 	const struct jwt_request r = { .keys = &key, .keys_n = 1,
@@ -23,7 +23,7 @@ verify(struct str ticket, struct str secret)
 		CHECK(e == ERR_DENIED && w.field[0] != '\0');
 		return;
 	}
-	/* Whatever is accepted is what was asked for. */
+	/* An accepted ticket matches the request. */
 	CHECK(ticket.n <= JWT_BYTES_MAX);
 	CHECK(str_eq(c.issuer, key.issuer));
 	CHECK(str_eq(c.subject, r.subject));
@@ -40,13 +40,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct str s = { (const char *)data, n };
 	struct str secret = STR("0123456789abcdef0123456789abcdef");
 
-	verify(s, secret);
+	check_jwt(s, secret);
 	jwt_put(STR("{\"alg\":\"HS256\"}"), s, secret, &ticket);
-	verify(buf_str(&ticket), secret);
+	check_jwt(buf_str(&ticket), secret);
 	buf_clear(&ticket);
 	jwt_put(s, STR("{\"iss\":\"acme\",\"aud\":\"feed\",\"sub\":\"u7\","
 	    "\"subdomain\":\"acme\",\"act\":\"login\",\"exp\":1795166596,"
 	    "\"jti\":\"1\"}"), secret, &ticket);
-	verify(buf_str(&ticket), secret);
+	check_jwt(buf_str(&ticket), secret);
 	return 0;
 }

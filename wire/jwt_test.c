@@ -24,7 +24,7 @@ static const struct jwt_key keys[] = {
 
 /* The text with " in place of '. */
 static struct buf
-quoted(const char *text)
+in_quotes(const char *text)
 {
 	struct buf b = BUF_INIT;
 
@@ -37,13 +37,13 @@ static void
 sign(const char *header, const char *claims, const char *secret,
     struct buf *out)
 {
-	FREED(buf_free) struct buf h = quoted(header), c = quoted(claims);
+	FREED(buf_free) struct buf h = in_quotes(header), c = in_quotes(claims);
 
 	jwt_put(buf_str(&h), buf_str(&c), str_of(secret), out);
 }
 
 static enum err
-verify(struct str ticket, enum jwt_act act, struct arena *a,
+check_jwt(struct str ticket, enum jwt_act act, struct arena *a,
     struct jwt_claims *out, struct why *w)
 {
 	const struct jwt_request r = { .keys = keys,
@@ -62,7 +62,7 @@ accepts(struct str ticket)
 	struct jwt_claims c;
 	struct why w = WHY_INIT;
 
-	if (verify(ticket, JWT_LOGIN, &a, &c, &w) != OK)
+	if (check_jwt(ticket, JWT_LOGIN, &a, &c, &w) != OK)
 		fail_msg("%s", w.text);
 	assert_true(str_eq(c.id, STR("j1")));
 }
@@ -75,7 +75,7 @@ refuses(struct str ticket, const char *field)
 	struct jwt_claims c;
 	struct why w = WHY_INIT;
 
-	assert_int_equal(verify(ticket, JWT_LOGIN, &a, &c, &w), ERR_DENIED);
+	assert_int_equal(check_jwt(ticket, JWT_LOGIN, &a, &c, &w), ERR_DENIED);
 	assert_string_equal(w.field, field);
 }
 
@@ -124,7 +124,7 @@ a_good_ticket_gives_its_claims(void **state)
 	(void)state;
 	sign(HS256, CLAIMS(SOON, "clear", ",'name':'Ada \\u00e4','x':1"),
 	    SECRET, &b);
-	if (verify(buf_str(&b), JWT_CLEAR, &a, &c, &w) != OK)
+	if (check_jwt(buf_str(&b), JWT_CLEAR, &a, &c, &w) != OK)
 		fail_msg("%s", w.text);
 	assert_true(str_eq(c.issuer, STR("acme")));
 	assert_true(str_eq(c.subject, STR("u7")));
@@ -132,8 +132,8 @@ a_good_ticket_gives_its_claims(void **state)
 	assert_true(str_eq(c.id, STR("j1")));
 	assert_true(str_eq(c.name, STR("Ada \xc3\xa4")));
 	assert_int_equal(c.expires.us, (NOW_S + 300) * US_PER_S);
-	/* What it does not allow. */
-	assert_int_equal(verify(buf_str(&b), JWT_TOKEN, &a, &c, &w),
+	/* Values that it does not allow. */
+	assert_int_equal(check_jwt(buf_str(&b), JWT_TOKEN, &a, &c, &w),
 	    ERR_DENIED);
 	assert_string_equal(w.field, "act");
 }
@@ -269,13 +269,13 @@ any_change_is_refused(void **state)
 	for (size_t i = 0; i < b.n; i++) {
 		char was = b.p[i];
 		b.p[i] = was == 'A' ? 'B' : 'A';
-		assert_int_equal(verify(buf_str(&b), JWT_LOGIN, &a, &c, NULL),
-		    ERR_DENIED);
+		assert_int_equal(check_jwt(buf_str(&b), JWT_LOGIN, &a, &c,
+		    NULL), ERR_DENIED);
 		b.p[i] = was;
 		buf_clear(&changed);
 		buf_put_str(&changed, str_cut(buf_str(&b), 0, i));
 		buf_put_str(&changed, str_from(buf_str(&b), i + 1));
-		assert_int_equal(verify(buf_str(&changed), JWT_LOGIN, &a, &c,
+		assert_int_equal(check_jwt(buf_str(&changed), JWT_LOGIN, &a, &c,
 		    NULL), ERR_DENIED);
 	}
 	accepts(buf_str(&b));
@@ -341,7 +341,7 @@ sizes_are_bounded(void **state)
 			FREED(arena_free) struct arena a = ARENA_INIT;
 			struct jwt_claims c;
 			struct why w = WHY_INIT;
-			enum err e = verify(buf_str(&b), JWT_LOGIN, &a, &c,
+			enum err e = check_jwt(buf_str(&b), JWT_LOGIN, &a, &c,
 			    &w);
 			assert_int_equal(e, more ? ERR_DENIED : OK);
 			assert_string_equal(w.field, more ? rows[i].name :

@@ -8,8 +8,8 @@
 #include "wire/base64.h"
 
 #define SHA1_BYTES 20u
-/* Of the protocol itself: callback, key, nonce, method, timestamp, token,
- * verifier, version. */
+/* Parameters that OAuth itself adds: callback, consumer key, nonce, signature
+ * method, timestamp, token, verifier, version. */
 #define OWN_MAX 8u
 
 /* A parameter, both parts encoded. */

@@ -27,7 +27,7 @@ struct oauth1_request {
 	struct str nonce;            /* never used before with that date */
 	int64_t timestamp_s;         /* since 1970 */
 	bool has_version;            /* oauth_version=1.0 is among them */
-	/* Of the requests for tokens (§2.1, §2.3); or empty. */
+	/* For token requests (§2.1, §2.3); or empty. */
 	struct str callback, verifier;
 };
 

@@ -1,6 +1,6 @@
 /*
- * crawler_stop -- the checks of status changes: a task that is told of its end
- * sends nothing more; and those of what a crawler must not do.
+ * crawler_stop -- checks that a task sends nothing more once the back end has
+ * closed it, and that a crawler refuses what it must not do.
  */
 #include "cli/conformance/own.h"
 #include "os/clock.h"

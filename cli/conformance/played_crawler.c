@@ -1,6 +1,6 @@
 /*
  * played_crawler -- the crawler by which a back end is judged: it accepts every
- * task and records what it is told.
+ * task and records the calls that it receives.
  */
 #include "base/json_writer.h"
 #include "cli/conformance/own.h"

@@ -1,4 +1,4 @@
-/* What the arrivals of a task say: documents, keys, repeats and silences. */
+/* Queries about a task's arrivals: documents, keys, repeats and silences. */
 #include "cli/conformance/task_trace.h"
 
 #include <setjmp.h>

@@ -95,7 +95,7 @@ verdicts_wants(const struct verdicts *r, const char *group)
 
 /* ---- Verdicts ------------------------------------------------------- */
 
-/* What a peer has sent may be in a reason; it drives no terminal. */
+/* A reason may quote the peer: control characters are replaced. */
 static void
 set_outcome(struct verdicts *r, enum check_id id, enum outcome outcome,
     const char *fmt, va_list ap)

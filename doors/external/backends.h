@@ -48,7 +48,7 @@
 #define BACKEND_BATCH_BYTES_MIN ((size_t)1024)
 #define BACKEND_BATCH_BYTES_MAX ((size_t)16 << 20)
 #define BACKEND_BATCH_DOCUMENTS_MAX 10000u
-/* Of an endpoint as it came, and of a prefix. */
+/* Length of an endpoint as received, and of a prefix. */
 #define BACKEND_URL_BYTES_MAX 8192u
 
 struct backend_header {

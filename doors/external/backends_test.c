@@ -566,7 +566,7 @@ admits_what_is_below_its_prefix(void **state)
 		    "https://a.org/t/a..b/..c?x=/../", OK },
 		{ "https://a.org/t/", "https://a.org/t/a%20b",
 		    "https://a.org/t/a%20b", OK },
-		/* What is no plain URL. */
+		/* These are not plain URLs. */
 		{ "https://a.org/", "", NULL, ERR_INPUT },
 		{ "https://a.org/", "/t/1", NULL, ERR_INPUT },
 		{ "https://a.org/", "//a.org/t", NULL, ERR_INPUT },

@@ -22,7 +22,7 @@ struct document_source_options {
 	const struct held_connector *connector;
 	struct str params;           /* in their normal form */
 	struct str credential;       /* task_credential_make()'s; or empty */
-	/* Of the crawl that web_crawl begins: the same key, the same crawl. */
+	/* For web_crawl: opening a run with a used key takes over its crawl. */
 	struct str key;
 	bool is_check;               /* one try of each call */
 	/* As those of struct document_run_options. */

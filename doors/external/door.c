@@ -12,8 +12,7 @@
 #include "os/log.h"
 
 #define BACKENDS_LOOK_MS 10000
-/* Of one back end at a time; and calls that wait for that, of all. */
-#define BACKEND_CALLS_MAX 64u
+/* Calls that wait, to all back ends: two for each of 100,000 open tasks. */
 #define CALLS_WAITING_MAX 200000u
 
 /* ---- Routes ------------------------------------------------------------- */
@@ -116,7 +115,6 @@ open_parts(struct external_door *d, struct why *w)
 	enum err e = external_settings_read(d->host->conf, &d->set, w);
 	struct caller_options o = { .home = d->host->home,
 		.call_ms = d->set.call_ms,
-		.backend_calls_max = BACKEND_CALLS_MAX,
 		.calls_waiting_max = CALLS_WAITING_MAX };
 
 	if (e == OK)
@@ -214,7 +212,7 @@ all_left(void *door)
 	caller_stop(d->caller, calls_stopped, d);
 }
 
-/* What the store has is enough to go on from. */
+/* The next process goes on from the store. */
 static void
 drain(void *door, void (*drained)(void *arg), void *arg)
 {

@@ -65,7 +65,7 @@ struct external_door {
 
 	/* For the status line. */
 	char fault[256];                 /* of the backends file; or "" */
-	uint64_t accepted, closed, uploads, failed_calls;
+	uint64_t accepted;
 };
 
 /* tend.c: begin to take up, to renew leases, and to forget. */

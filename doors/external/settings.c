@@ -12,9 +12,9 @@ const struct setting external_settings_rows[EXTERNAL_SETTINGS] = {
 	    EXTERNAL_NAME_BYTES_MAX, "name", CONF_RESTART, "A connector that "
 	    "is served at / too: POST /task and /task/FID." },
 	[EXTERNAL_CONNECTORS] = { "external.connectors", CONF_STRING, "", 0,
-	    4096, "directory", 0, "Connectors, in files NAME.json; those of "
-	    "`argiope external new`.  The directory is read at the start and "
-	    "at SIGHUP." },
+	    4096, "directory", CONF_RESTART, "Connectors, in files "
+	    "NAME.json; those of `argiope external new`.  The directory is "
+	    "read at the start and at SIGHUP." },
 	[EXTERNAL_BACKENDS_FILE] = { "external.backends_file", CONF_STRING, "",
 	    0, 4096, "file", CONF_RESTART, "The back ends that may start "
 	    "tasks, as JSON.  Only its owner may have access to the file.  It "

@@ -35,8 +35,6 @@ call_done(struct caller_call *c)
 		.retry_after = c->retry_after, .body = c->reply };
 
 	x->busy = false;
-	d->uploads += x->kind == DELIVERY_UPLOAD;
-	d->failed_calls += c->status == 0;
 	if (c->status == 0 && !t->left)
 		task_run_log(t, "warning", "%s: no answer: %s", x->kind ==
 		    DELIVERY_UPLOAD ? "upload" : "status", c->detail);
@@ -89,7 +87,6 @@ send_documents(struct task_job *x)
 	const struct delivery_reply none = { .status = 0 };
 	size_t wanted = (size_t)x->first;
 
-	t->reading = false;
 	if (x->result != OK || x->n != wanted) {
 		if (task_job_judge(x) == TASK_OVER)
 			return;
@@ -125,7 +122,6 @@ task_call_upload(struct task_run *t, const struct delivery_step *s)
 	x->first = x->n;
 	x->bytes_max = s->body_bytes;
 	x->changed = s->gzip;
-	t->reading = true;
 	task_job_put(x, read_documents, send_documents);
 }
 

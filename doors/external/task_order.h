@@ -43,7 +43,7 @@ void task_order_free(struct task_order *);
 /* "t1f": 1 to 128 letters, digits, "_", ".", ":" and "-". */
 bool task_fid_is_valid(struct str);
 
-/* What is wrong with parameters, and what is unknown. */
+/* Error messages about parameters, and the names of unknown ones. */
 struct task_faults {
 	struct arena *arena;
 	struct str messages[TASK_FAULTS_MAX];

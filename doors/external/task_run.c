@@ -243,7 +243,6 @@ closed(struct task_job *x)
 	case TASK_OVER:
 		break;
 	case TASK_GO_ON:
-		t->door->closed++;
 		log_info("external.closed", "backend=%.*s task=%.*s state=%s",
 		    STR_FMT(t->backend->name), STR_FMT(t->fid),
 		    store_task_state_name(x->end.status.state));

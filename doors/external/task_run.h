@@ -79,7 +79,7 @@ struct task_run {
 	uint64_t spool_bytes;
 
 	struct task_call upload, status;
-	bool emitting, filling, reading, ending;
+	bool emitting, filling, ending;
 	bool left;                   /* it is not ours any more */
 	unsigned jobs;               /* of the store that are under way */
 	struct timer wake, retry, look;
@@ -88,7 +88,7 @@ struct task_run {
 
 	struct arena lines_arena;
 	struct task_line *lines;
-	size_t lines_n, lines_cap, lines_left_out;
+	size_t lines_n, lines_cap;
 	bool logging;
 };
 
@@ -129,7 +129,7 @@ PRINTF_LIKE(3, 4) void task_run_log(struct task_run *, const char *level,
 void task_run_close(struct task_run *, unsigned code, const char *message,
     struct str detail);
 
-/* What the store keeps with a cursor of this attempt.  Memory: `a`. */
+/* The checkpoint that marks a cursor as this attempt's.  Memory: `a`. */
 struct str task_run_checkpoint(uint64_t attempt, struct arena *a);
 
 /* A job of the store; then() is called at home, unless the task was left. */
@@ -160,7 +160,7 @@ struct task_job *task_job_new(struct task_run *);
 void task_job_put(struct task_job *, enum err (*work)(struct task_job *,
     struct store *, struct why *), void (*then)(struct task_job *));
 /*
- * What follows from a job's result.  OVER: the task was left, because it is
+ * How to go on after a job.  OVER: the task was left, because it is
  * closed or another daemon's; AGAIN: the step is tried again in a while.
  */
 enum task_verdict { TASK_GO_ON, TASK_AGAIN, TASK_OVER };

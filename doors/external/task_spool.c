@@ -367,7 +367,7 @@ saved(struct task_job *x)
 	task_run_pump(t);
 }
 
-/* What the back end refused, by the store's numbers. */
+/* Add the documents that the back end refused, by their store numbers. */
 static void
 add_refused(struct task_job *x, const struct delivery_step *s)
 {

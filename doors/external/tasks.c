@@ -78,7 +78,6 @@ task_closed(struct external_request *x)
 		log_info("external.stopped", "backend=%.*s task=%.*s "
 		    "code=%llu", STR_FMT(x->backend->name), STR_FMT(x->fid),
 		    (unsigned long long)x->row.code);
-		x->door->closed++;
 		task_run_leave(t);
 	}
 	answer_status(x);

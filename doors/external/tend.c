@@ -1,7 +1,7 @@
 /*
- * What is done for all tasks, again and again: this daemon's lease is renewed,
- * tasks of an earlier process and of daemons that are gone are taken up, those
- * that others have closed or taken over are left, and old ones are forgotten.
+ * Periodic work for all tasks: renew this daemon's lease, take up tasks of an
+ * earlier process and of daemons that are gone, leave those that others have
+ * closed or taken over, and delete old ones.
  */
 #include "doors/external/meter.h"
 #include "doors/external/task_run.h"

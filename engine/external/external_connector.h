@@ -81,7 +81,7 @@ struct str external_connector_description(const struct external_connector *);
 struct str external_connector_image(const struct external_connector *);
 /* "none", "basic" or "oauth". */
 const char *external_connector_credential(const struct external_connector *);
-/* What `oauth` declares (oauth_flow.h); NULL: the credential is another. */
+/* The declared `oauth` (oauth_flow.h); NULL: the credential is another. */
 const struct oauth_declaration *external_connector_oauth(
     const struct external_connector *);
 /* The member of a document that has its id; never empty. */

@@ -78,7 +78,7 @@ host_is_admitted(const struct oauth_declaration *d, struct str host)
 
 /* ---- Values ------------------------------------------------------------ */
 
-/* What is wrong with a value, as half a sentence; NULL: nothing. */
+/* The error about a value, as half a sentence; NULL: it is valid. */
 static const char *
 check_value(const struct oauth_declaration *d, const struct oauth_param *p,
     struct str value)

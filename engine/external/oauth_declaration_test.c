@@ -1,4 +1,4 @@
-/* What `oauth` may declare, the message for each wrong one, and values. */
+/* Valid and invalid `oauth` declarations with their messages, and values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

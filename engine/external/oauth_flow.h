@@ -111,14 +111,14 @@ struct oauth_client {
 	struct str id, secret;       /* `secret` is empty with OAUTH_NONE */
 };
 
-/* What all requests of one user need; the caller keeps it all. */
+/* The inputs of every request for one user.  The caller owns them. */
 struct oauth_flow {
 	const struct oauth_declaration *declared;
 	/* One for each of declared->params, from oauth_param_read(). */
 	const struct str *values;
 	struct oauth_client client;
 	struct str redirect_uri;
-	/* Of OAuth 1.0a: new with each request. */
+	/* For OAuth 1.0a: new with each request. */
 	struct str nonce;
 	struct wall now;
 };
@@ -183,7 +183,7 @@ struct oauth_request oauth_register(const struct oauth_flow *,
 
 /* ---- Replies ----------------------------------------------------------- */
 
-/* Who must act (external.md §3). */
+/* Who has to act on a failure (external.md §3). */
 #define OAUTH_ACTORS(X) X(USER, "config") X(LATER, "transient") \
 	X(OPERATOR, "system")
 enum oauth_actor {
@@ -251,7 +251,7 @@ bool oauth_read_revocation(int status, struct str body,
 /* ---- Kept texts -------------------------------------------------------- */
 
 /*
- * What is sealed between requests, as JSON: of a login under way, and of a
+ * Data that is sealed between requests, as JSON: of a login under way, and of a
  * grant.  Both have the client, since tokens are worth nothing to another one,
  * and the parameters by their names.
  */

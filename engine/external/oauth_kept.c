@@ -1,5 +1,5 @@
 /*
- * What is sealed of logins and grants.
+ * The sealed text of logins and grants.
  *
  *     {"client_id":"i","client_secret":"s","verifier":"v",
  *      "parameters":{"instance":"social.example"}}

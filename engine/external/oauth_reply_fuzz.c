@@ -13,7 +13,7 @@ check_fault(const struct oauth_fault *f)
 	CHECK(!f->is_invalid_grant || f->actor == OAUTH_ACTOR_USER);
 }
 
-/* What goes into a header later. */
+/* The value is safe in a header. */
 static void
 check_secret(struct str s)
 {

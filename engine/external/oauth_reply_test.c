@@ -45,7 +45,7 @@ assert_text(struct str s, const char *text)
 }
 
 static struct str
-quoted(const char *text)
+in_quotes(const char *text)
 {
 	FREED(buf_free) struct buf b = testing_quoted(text);
 
@@ -66,7 +66,7 @@ tokens(const char *body, const struct oauth_tokens *before)
 	struct oauth_account account;
 	struct oauth_fault f;
 
-	if (!oauth_read_tokens(&flow, 200, quoted(body), before, &arena, &t,
+	if (!oauth_read_tokens(&flow, 200, in_quotes(body), before, &arena, &t,
 	    &account, &f))
 		fail_msg("%s", f.text);
 	return t;
@@ -80,7 +80,7 @@ refused(int status, const char *body, const char *actor, const char *text)
 	struct oauth_account account;
 	struct oauth_fault f;
 
-	assert_false(oauth_read_tokens(&flow, status, quoted(body), NULL,
+	assert_false(oauth_read_tokens(&flow, status, in_quotes(body), NULL,
 	    &arena, &t, &account, &f));
 	assert_string_equal(oauth_actor_text(f.actor), actor);
 	if (!str_starts(str_of(f.text), str_of(text)))
@@ -310,7 +310,8 @@ static bool
 profile(int status, const char *body, struct oauth_account *out,
     struct oauth_fault *f)
 {
-	return oauth_read_profile(&flow, status, quoted(body), &arena, out, f);
+	return oauth_read_profile(&flow, status, in_quotes(body), &arena, out,
+	    f);
 }
 
 static void
@@ -374,8 +375,9 @@ a_tokens_reply_may_name_the_account(void **state)
 
 	(void)state;
 	begin_flow(OAUTH_PLAIN ",'profile':{'account':'/user/id'}");
-	assert_true(oauth_read_tokens(&flow, 200, quoted("{'access_token':'a',"
-	    "'user':{'id':'u1'}}"), NULL, &arena, &t, &p, &f));
+	assert_true(oauth_read_tokens(&flow, 200, in_quotes(
+	    "{'access_token':'a','user':{'id':'u1'}}"), NULL, &arena, &t, &p,
+	    &f));
 	assert_text(p.account, "u1");
 	refused(200, "{'access_token':'a'}", "system", "the provider's reply "
 	    "does not name");
@@ -435,19 +437,19 @@ a_registration_gives_a_client(void **state)
 	struct oauth_fault f;
 
 	(void)state;
-	assert_true(oauth_read_client(201, quoted("{'client_id':'i',"
+	assert_true(oauth_read_client(201, in_quotes("{'client_id':'i',"
 	    "'client_secret':'s','client_secret_expires_at':0}"), &arena, &c,
 	    &f));
 	assert_text(c.id, "i");
 	assert_text(c.secret, "s");
-	assert_true(oauth_read_client(200, quoted("{'client_id':'i'}"), &arena,
-	    &c, &f));
+	assert_true(oauth_read_client(200, in_quotes("{'client_id':'i'}"),
+	    &arena, &c, &f));
 	assert_int_equal(c.secret.n, 0);
-	assert_false(oauth_read_client(200, quoted("{'client_secret':'s'}"),
+	assert_false(oauth_read_client(200, in_quotes("{'client_secret':'s'}"),
 	    &arena, &c, &f));
-	assert_false(oauth_read_client(200, quoted("{'client_id':'a\\nb'}"),
+	assert_false(oauth_read_client(200, in_quotes("{'client_id':'a\\nb'}"),
 	    &arena, &c, &f));
-	assert_false(oauth_read_client(400, quoted("{'error':"
+	assert_false(oauth_read_client(400, in_quotes("{'error':"
 	    "'invalid_redirect_uri'}"), &arena, &c, &f));
 	assert_string_equal(f.text, "the provider answered "
 	    "invalid_redirect_uri (status 400)");
@@ -464,7 +466,7 @@ a_revocation_is_judged_by_its_status(void **state)
 	assert_true(oauth_read_revocation(204, STR("x"), &f));
 	assert_false(oauth_read_revocation(503, STR(""), &f));
 	assert_int_equal(f.actor, OAUTH_ACTOR_LATER);
-	assert_false(oauth_read_revocation(400, quoted("{'error':"
+	assert_false(oauth_read_revocation(400, in_quotes("{'error':"
 	    "'unsupported_token_type'}"), &f));
 	assert_int_equal(f.actor, OAUTH_ACTOR_OPERATOR);
 }

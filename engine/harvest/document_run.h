@@ -58,7 +58,7 @@ enum document_end_kind {
 	DOCUMENTS_INTERRUPTED        /* the engine closes, or an operator has
 	                              * ended the crawl */
 };
-/* Who can mend a failure. */
+/* Who has to act on a failure. */
 enum document_fault { DOCUMENT_SYSTEM, DOCUMENT_CONFIG, DOCUMENT_TRANSIENT };
 /* "system", "config", "transient" */
 const char *document_fault_name(enum document_fault);

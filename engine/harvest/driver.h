@@ -97,7 +97,7 @@ struct driver_options {
 
 enum driver_end { DRIVER_GOES_ON, DRIVER_SUCCESS, DRIVER_FAILURE };
 
-/* Who can mend a failure (contracts/external.md §3). */
+/* Who has to act on a failure (contracts/external.md §3). */
 enum driver_fault {
 	DRIVER_FAULT_SYSTEM,         /* whoever runs or wrote the connector */
 	DRIVER_FAULT_CONFIG,         /* the user: the credential, the order */

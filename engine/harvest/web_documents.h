@@ -42,13 +42,14 @@
 #define WEB_DOCUMENTS_PIECE_MAX 50u
 /* Bytes of documents behind which a batch ends. */
 #define WEB_DOCUMENTS_BATCH_BYTES_MAX ((size_t)1 << 20)
-/* Of a page, decoded; the rest of a longer one is not read. */
+/* Decoded bytes of a page; the rest of a longer one is not read. */
 #define WEB_DOCUMENTS_BODY_BYTES_MAX ((uint64_t)4 << 20)
 
 struct web_documents;
 struct web_run;
 
-/* What all runs share.  The engine is one with `doors` that has been opened. */
+/* State that all runs share.  The engine is one with `doors` that has been
+ * opened. */
 struct web_documents *web_documents_new(struct engine *, struct loop *home);
 /* When the engine was freed, and no run is left.  NULL is allowed. */
 void web_documents_free(struct web_documents **);

@@ -151,7 +151,7 @@ web_documents_plan_policy(const struct web_documents_plan *plan,
 		return e;
 	policy_set_scope(p, plan->scope);
 	p->embeds = false;
-	/* What a sitemap names may be any number of links away. */
+	/* A sitemap may list pages that are any number of links away. */
 	p->sitemaps = false;
 	p->allow_private = false;
 	if ((e = set_limit(p, "limits.max_depth", plan->depth, w)) != OK ||

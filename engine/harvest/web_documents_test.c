@@ -163,7 +163,7 @@ open_from(const char *key, struct str cursor)
 }
 
 static void
-take(void)
+take_batch(void)
 {
 	assert_true(waits);
 	waits = false;
@@ -360,7 +360,7 @@ each_cursor_is_a_place_to_go_on_from(void **state)
 		for (size_t i = 0; i < kept; i++) {
 			cursor = last_cursor;
 			kept_n = ids_n;
-			take();
+			take_batch();
 			RIG_UNTIL_DONE(&rig, waits);
 		}
 		rig_crash(&rig);
@@ -458,7 +458,7 @@ a_crawl_that_an_operator_ends_interrupts_the_run(void **state)
 	RIG_UNTIL_DONE(&rig, waits);
 	rig_steer(&rig, crawl_now(), CRAWL_CANCELLED, &order);
 	takes = true;
-	take();
+	take_batch();
 	ends_as(DOCUMENTS_INTERRUPTED);
 	/* The next process gives no document a second time. */
 	struct str cursor = last_cursor;

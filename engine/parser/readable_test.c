@@ -27,7 +27,7 @@ teardown(void **state)
 }
 
 static struct parse_output
-run(const char *type, struct str body, size_t bytes_max, struct arena *a)
+read_page(const char *type, struct str body, size_t bytes_max, struct arena *a)
 {
 	struct parse_input in = { .body = body, .url = &page_url,
 		.content_type = str_of(type), .readable = true,
@@ -44,7 +44,7 @@ static void
 check(const char *html, const char *text)
 {
 	struct arena a = ARENA_INIT;
-	struct parse_output o = run("text/html", str_of(html), 0, &a);
+	struct parse_output o = read_page("text/html", str_of(html), 0, &a);
 
 	if (!str_eq(o.text, str_of(text)))
 		fail_msg("%s\nis \"%.*s\"\nnot \"%s\"", html, STR_FMT(o.text),
@@ -163,13 +163,13 @@ plain_text_keeps_its_lines(void **state)
 	struct parse_output o;
 
 	(void)state;
-	o = run("text/plain; charset=latin1",
+	o = read_page("text/plain; charset=latin1",
 	    STR("\r\n a <b>\r\n\r\n\t\xe9\rb\x1b\f\n"), 0, &a);
 	assert_int_equal(o.kind, MIME_TEXT);
 	assert_str(o.text, "a <b>\n\n\t\xc3\xa9\nb");
-	o = run("text/plain", STR("a\xc3"), 0, &a);
+	o = read_page("text/plain", STR("a\xc3"), 0, &a);
 	assert_str(o.text, "a\xc3\x83");
-	o = run("text/css", STR("a{b:c}"), 0, &a);
+	o = read_page("text/css", STR("a{b:c}"), 0, &a);
 	assert_int_equal(o.text.n, 0);
 	arena_free(&a);
 }
@@ -178,7 +178,7 @@ static void
 check_dates(const char *html, const char *published, const char *modified)
 {
 	struct arena a = ARENA_INIT;
-	struct parse_output o = run("text/html", str_of(html), 0, &a);
+	struct parse_output o = read_page("text/html", str_of(html), 0, &a);
 	struct wall want[2] = { { 0 }, { 0 } };
 
 	assert_true(*published == '\0' || wall_from_iso(str_of(published),
@@ -245,18 +245,18 @@ a_long_text_is_cut_between_two_characters(void **state)
 	struct parse_output o;
 
 	(void)state;
-	o = run("text/html; charset=utf-8", page, 5, &a);
+	o = read_page("text/html; charset=utf-8", page, 5, &a);
 	assert_str(o.text, "a\xc3\xa9\nb");
 	assert_false(o.text_cut);
-	o = run("text/html; charset=utf-8", page, 4, &a);
+	o = read_page("text/html; charset=utf-8", page, 4, &a);
 	assert_str(o.text, "a\xc3\xa9");
 	assert_true(o.text_cut);
-	o = run("text/html; charset=utf-8", page, 2, &a);
+	o = read_page("text/html; charset=utf-8", page, 2, &a);
 	assert_str(o.text, "a");
 	assert_true(o.text_cut);
-	o = run("text/plain", STR("abc"), 3, &a);
+	o = read_page("text/plain", STR("abc"), 3, &a);
 	assert_false(o.text_cut);
-	o = run("text/plain", STR("abcd"), 3, &a);
+	o = read_page("text/plain", STR("abcd"), 3, &a);
 	assert_str(o.text, "abc");
 	assert_true(o.text_cut);
 	arena_free(&a);
@@ -271,11 +271,11 @@ a_page_has_at_most_the_default_bytes_of_text(void **state)
 
 	(void)state;
 	memset(buf_grow(&b, PARSE_TEXT_BYTES_MAX), 'x', PARSE_TEXT_BYTES_MAX);
-	o = run("text/html", buf_str(&b), 0, &a);
+	o = read_page("text/html", buf_str(&b), 0, &a);
 	assert_int_equal(o.text.n, PARSE_TEXT_BYTES_MAX);
 	assert_false(o.text_cut);
 	buf_put_char(&b, 'x');
-	o = run("text/html", buf_str(&b), 0, &a);
+	o = read_page("text/html", buf_str(&b), 0, &a);
 	assert_int_equal(o.text.n, PARSE_TEXT_BYTES_MAX);
 	assert_true(o.text_cut);
 	arena_free(&a);
@@ -293,7 +293,7 @@ text_below(unsigned depth, struct arena *a)
 	for (unsigned i = 0; i < depth; i++)
 		buf_put_text(&b, "</b>");
 	buf_put_text(&b, "<p>b");
-	return run("text/html", buf_str(&b), 0, a).text;
+	return read_page("text/html", buf_str(&b), 0, a).text;
 }
 
 static void
@@ -320,7 +320,7 @@ a_deeper_element_replaces_the_innermost(void **state)
 		for (unsigned i = 2; i < READABLE_DEPTH_MAX + more; i++)
 			buf_put_text(&b, "<b>");
 		buf_put_text(&b, "<i hidden><u>a</u>");
-		assert_str(run("text/html", buf_str(&b), 0, &a).text,
+		assert_str(read_page("text/html", buf_str(&b), 0, &a).text,
 		    more ? "a" : "");
 	}
 	arena_free(&a);
@@ -341,7 +341,7 @@ json_beyond_its_limit_is_not_read(void **state)
 			buf_put_char(&b, ' ');
 		buf_put_str(&b, json);
 		buf_put_text(&b, "</script>");
-		assert_int_equal(run("text/html", buf_str(&b), 0,
+		assert_int_equal(read_page("text/html", buf_str(&b), 0,
 		    &a).published.us == 0, more);
 	}
 	arena_free(&a);

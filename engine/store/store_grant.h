@@ -54,7 +54,7 @@
 /* A used ticket is kept so long after its end, as daemons' clocks differ. */
 #define STORE_TICKET_AFTER_S 60
 
-/* Whose grant or login it is. */
+/* The owner of a grant or a login. */
 struct store_user {
 	struct str backend, connector, subdomain, uuid;
 };

@@ -58,7 +58,7 @@ teardown(void **state)
 }
 
 static struct store_user
-user(int i)
+key_of(int i)
 {
 	return (struct store_user){ STR("acme"), STR("mastodon"), STR("eu"),
 		arena_printf(&arena, "u%d", i) };
@@ -71,9 +71,10 @@ put_rows(void)
 	struct why w = WHY_INIT;
 
 	for (int i = 0; i < ROWS; i++) {
-		struct store_grant g = { .user = user(i), .account = STR("a"),
+		struct store_grant g = { .user = key_of(i), .account = STR("a"),
 		    .text = STR("{}"), .expiry = t0, .refresh_at = t0 };
-		struct store_login l = { .user = user(i), .state = user(i).uuid,
+		struct store_login l = { .user = key_of(i),
+		    .state = key_of(i).uuid,
 		    .cookie = STR("c"), .text = STR("{}") };
 		if (store_grant_put(store, &key, &g, t0, &arena, &out, &ended,
 		    &w) != OK || store_login_put(store, &key, &l, t0, &w) !=
@@ -97,20 +98,20 @@ try_login(struct store *st, int i)
 	struct store_login l;
 
 	return count_win(store_login_take(st, &key, STR("mastodon"),
-	    user(i).uuid, STR("c"), t0, &arena, &l, NULL), ERR_ABSENT);
+	    key_of(i).uuid, STR("c"), t0, &arena, &l, NULL), ERR_ABSENT);
 }
 
 static int
 try_ticket(struct store *st, int i)
 {
-	return count_win(store_ticket_use(st, STR("acme"), user(i).uuid, t0,
+	return count_win(store_ticket_use(st, STR("acme"), key_of(i).uuid, t0,
 	    t0, NULL), ERR_EXISTS);
 }
 
 static int
 try_lease(struct store *st, int i)
 {
-	struct store_user u = user(i);
+	struct store_user u = key_of(i);
 	struct store_grant g;
 
 	return count_win(store_grant_lease(st, &key, &u, t0,

@@ -61,7 +61,7 @@ assert_text(struct str s, const char *text)
 }
 
 static struct store_user
-user(const char *uuid)
+key_of(const char *uuid)
 {
 	return (struct store_user){ STR("acme"), STR("mastodon"),
 		STR("eu"), str_of(uuid) };
@@ -70,13 +70,13 @@ user(const char *uuid)
 static struct store_grant
 sample(const char *uuid, const char *account)
 {
-	return (struct store_grant){ .user = user(uuid),
+	return (struct store_grant){ .user = key_of(uuid),
 		.account = str_of(account),
 		.text = STR("{\"access\":\"s3cr3t\"}"),
 		.expiry = at_second(86400), .refresh_at = at_second(3000) };
 }
 
-/* What is stored; `ended` may be NULL. */
+/* Put it, and return the stored row.  `ended` may be NULL. */
 static struct store_grant
 put(const struct store_grant *g, struct wall now, struct store_grant *ended)
 {
@@ -99,7 +99,7 @@ put_user(const char *uuid)
 static enum err
 get(const char *uuid, struct store_grant *out)
 {
-	struct store_user u = user(uuid);
+	struct store_user u = key_of(uuid);
 
 	return store_grant_get(store, &key, &u, &arena, out, NULL);
 }
@@ -116,7 +116,7 @@ find(const char *backend, struct str handle)
 static enum err
 lease(const char *uuid, int now, int until, struct store_grant *out)
 {
-	struct store_user u = user(uuid);
+	struct store_user u = key_of(uuid);
 
 	return store_grant_lease(store, &key, &u, at_second(now),
 	    at_second(until), &arena, out, NULL);
@@ -124,7 +124,7 @@ lease(const char *uuid, int now, int until, struct store_grant *out)
 
 /* One statement, to damage what is stored. */
 static void
-run(const char *sqlite, const char *postgresql)
+run_suite(const char *sqlite, const char *postgresql)
 {
 	struct sql text = { sqlite, postgresql };
 	struct database *d;
@@ -149,7 +149,7 @@ a_login_gives_a_handle(void **state)
 	assert_int_equal(ended.handle.n, 0);
 	assert_true(str_starts(out.handle, STR("argt_")));
 	assert_int_equal(out.handle.n, 5 + 43);
-	/* Whole seconds, as `issued` is told to back ends. */
+	/* Rounded to seconds, because back ends get `issued` in seconds. */
 	assert_int_equal(out.issued.us, INT64_C(1795166296000000));
 	assert_int_equal(get("u7", &got), OK);
 	assert_true(str_eq(got.handle, out.handle));
@@ -249,7 +249,7 @@ static void
 cleared(void **state)
 {
 	struct store_grant was, got;
-	struct store_user u = user("u7");
+	struct store_user u = key_of("u7");
 	bool found;
 
 	(void)state;
@@ -267,7 +267,7 @@ cleared(void **state)
 	    &was, NULL), OK);
 	assert_false(found);
 	/* One that this key cannot open goes, too. */
-	u = user("u8");
+	u = key_of("u8");
 	assert_int_equal(store_grant_clear(store, &other_key, &u, &arena,
 	    &found, &was, NULL), OK);
 	assert_true(found);
@@ -396,7 +396,7 @@ static void
 a_lost_lease_changes_nothing(void **state)
 {
 	struct store_grant old, g, got, was;
-	struct store_user u = user("u7");
+	struct store_user u = key_of("u7");
 	bool found;
 
 	(void)state;
@@ -474,7 +474,7 @@ a_changed_row_is_refused(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		put_user("u7");
 		assert_int_equal(get("u7", &got), OK);
-		run(rows[i].sqlite, rows[i].postgresql);
+		run_suite(rows[i].sqlite, rows[i].postgresql);
 		assert_int_equal(get("u7", &got), ERR_CORRUPT);
 		assert_int_equal(lease("u7", 0, 60, &got), ERR_CORRUPT);
 	}
@@ -527,7 +527,7 @@ a_moved_row_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
-		struct store_user u = user("u7");
+		struct store_user u = key_of("u7");
 		struct str *moved[] = { &u.backend, &u.connector,
 		    &u.subdomain, &u.uuid };
 		put_user("u7");
@@ -549,7 +549,7 @@ static void
 another_key_opens_nothing(void **state)
 {
 	struct store_grant g = sample("u7", "ada"), out, ended;
-	struct store_user u = user("u7");
+	struct store_user u = key_of("u7");
 	struct why w = WHY_INIT;
 
 	(void)state;
@@ -575,7 +575,8 @@ rekeyed_in_batches(void **state)
 		snprintf(name, sizeof(name), "u%d", i);
 		handles[i] = put_user(name);
 	}
-	run("UPDATE external_grant SET expiry = 1 WHERE uuid = 'u2'", NULL);
+	run_suite("UPDATE external_grant SET expiry = 1 WHERE uuid = 'u2'",
+	    NULL);
 	struct store_grant leased;
 	assert_int_equal(lease("u4", 0, 60, &leased), OK);
 	for (int calls = 1; !r.is_complete; calls++) {
@@ -587,7 +588,7 @@ rekeyed_in_batches(void **state)
 	assert_int_equal(r.done, 4);
 	assert_int_equal(r.damaged, 1);
 	for (int i = 0; i < 5; i++) {
-		struct store_user u = user("");
+		struct store_user u = key_of("");
 		u.uuid = arena_printf(&arena, "u%d", i);
 		/* The old key is of no use, save for the damaged one. */
 		assert_int_equal(store_grant_get(store, &key, &u, &arena,
@@ -612,7 +613,7 @@ rekeyed_in_batches(void **state)
 static void
 begin_login(const char *state, const char *cookie)
 {
-	struct store_login l = { .user = user("u7"), .state = str_of(state),
+	struct store_login l = { .user = key_of("u7"), .state = str_of(state),
 	    .cookie = str_of(cookie), .text = STR("{\"verifier\":\"v\"}") };
 	struct why w = WHY_INIT;
 
@@ -620,7 +621,7 @@ begin_login(const char *state, const char *cookie)
 }
 
 static enum err
-take(const char *connector, const char *state, const char *cookie,
+take_login(const char *connector, const char *state, const char *cookie,
     int seconds)
 {
 	struct store_login l;
@@ -643,29 +644,30 @@ a_login_is_taken_once(void **state)
 	(void)state;
 	begin_login("s1", "c1");
 	begin_login("s2", "c2");
-	assert_int_equal(take("mastodon", "s1", "c2", 0), ERR_ABSENT);
-	assert_int_equal(take("mastodon", "s2", "c1", 0), ERR_ABSENT);
-	assert_int_equal(take("mastodon", "", "", 0), ERR_ABSENT);
-	assert_int_equal(take("flickr", "s1", "c1", 0), ERR_ABSENT);
+	assert_int_equal(take_login("mastodon", "s1", "c2", 0), ERR_ABSENT);
+	assert_int_equal(take_login("mastodon", "s2", "c1", 0), ERR_ABSENT);
+	assert_int_equal(take_login("mastodon", "", "", 0), ERR_ABSENT);
+	assert_int_equal(take_login("flickr", "s1", "c1", 0), ERR_ABSENT);
 	/* All those have left it to its own browser. */
-	assert_int_equal(take("mastodon", "s1", "c1", 0), OK);
-	assert_int_equal(take("mastodon", "s1", "c1", 0), ERR_ABSENT);
-	assert_int_equal(take("mastodon", "s2", "c2", 0), OK);
+	assert_int_equal(take_login("mastodon", "s1", "c1", 0), OK);
+	assert_int_equal(take_login("mastodon", "s1", "c1", 0), ERR_ABSENT);
+	assert_int_equal(take_login("mastodon", "s2", "c2", 0), OK);
 }
 
 static void
 a_login_lasts_ten_minutes(void **state)
 {
-	struct store_login l = { .user = user("u7"), .state = STR("s3"),
+	struct store_login l = { .user = key_of("u7"), .state = STR("s3"),
 	    .cookie = STR("c"), .text = STR("{}") };
 	struct database *d;
 
 	(void)state;
 	begin_login("s1", "c1");
 	begin_login("s2", "c2");
-	assert_int_equal(take("mastodon", "s1", "c1", STORE_LOGIN_S),
+	assert_int_equal(take_login("mastodon", "s1", "c1", STORE_LOGIN_S),
 	    ERR_ABSENT);
-	assert_int_equal(take("mastodon", "s2", "c2", STORE_LOGIN_S - 1), OK);
+	assert_int_equal(take_login("mastodon", "s2", "c2",
+	    STORE_LOGIN_S - 1), OK);
 	/* The next login deletes what has expired. */
 	assert_int_equal(store_login_put(store, &key, &l,
 	    at_second(STORE_LOGIN_S), NULL), OK);
@@ -681,7 +683,7 @@ a_login_lasts_ten_minutes(void **state)
 static void
 a_state_is_taken_by_one_login(void **state)
 {
-	struct store_login l = { .user = user("u8"), .state = STR("s1"),
+	struct store_login l = { .user = key_of("u8"), .state = STR("s1"),
 	    .cookie = STR("c2"), .text = STR("{}") };
 	struct why w = WHY_INIT;
 
@@ -690,7 +692,7 @@ a_state_is_taken_by_one_login(void **state)
 	assert_int_equal(store_login_put(store, &key, &l, t0, &w),
 	    ERR_EXISTS);
 	assert_string_equal(w.field, "state");
-	assert_int_equal(take("mastodon", "s1", "c1", 0), OK);
+	assert_int_equal(take_login("mastodon", "s1", "c1", 0), OK);
 }
 
 static void
@@ -708,10 +710,10 @@ a_changed_login_is_refused_and_gone(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
 		begin_login("s1", "c1");
-		run(changes[i], NULL);
-		assert_int_equal(take("mastodon", "s1", "c1", 0),
+		run_suite(changes[i], NULL);
+		assert_int_equal(take_login("mastodon", "s1", "c1", 0),
 		    ERR_CORRUPT);
-		assert_int_equal(take("mastodon", "s1", "c1", 0),
+		assert_int_equal(take_login("mastodon", "s1", "c1", 0),
 		    ERR_ABSENT);
 	}
 }
@@ -754,7 +756,7 @@ the_first_client_stays(void **state)
 	assert_int_equal(get_client("mastodon", "https://a", "1"), OK);
 	assert_int_equal(get_client("pixelfed", "https://a", ""), ERR_ABSENT);
 	/* Moved to another provider, and put right by the next one. */
-	run("UPDATE external_client SET provider = 'https://c'"
+	run_suite("UPDATE external_client SET provider = 'https://c'"
 	    " WHERE provider = 'https://a'", NULL);
 	assert_int_equal(get_client("mastodon", "https://c", ""), ERR_CORRUPT);
 	assert_text(register_client(&key, "https://c", "4"), "4");
@@ -853,7 +855,7 @@ texts_of_logins_are_bounded(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		for (size_t more = 0; more < 2; more++) {
 			struct why w = WHY_INIT;
-			l = (struct store_login){ user("u7"), arena_printf(
+			l = (struct store_login){ key_of("u7"), arena_printf(
 			    &arena, "s%zu", i), STR("c"), STR("{}") };
 			*rows[i].text = letters(rows[i].most + more);
 			assert_int_equal(store_login_put(store, &key, &l, t0,
@@ -891,7 +893,7 @@ static void
 rows_are_bounded(void **state)
 {
 	struct store_grant g = sample("u8", "ada"), out, ended;
-	struct store_login l = { .user = user("u7"), .state = STR("s2"),
+	struct store_login l = { .user = key_of("u7"), .state = STR("s2"),
 	    .cookie = STR("c"), .text = STR("{}") };
 
 	(void)state;

@@ -5,7 +5,7 @@
 
 /* -- Logins -- */
 
-/* What is authenticated beside the sealed text. */
+/* Additional authenticated data of the sealed text. */
 static void
 put_context(struct buf *b, const struct store_user *u, struct str key_id,
     struct str state_hash, struct str cookie_hash, struct wall expires)
