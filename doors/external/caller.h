@@ -21,7 +21,7 @@
 #ifndef DOORS_EXTERNAL_CALLER_H
 #define DOORS_EXTERNAL_CALLER_H
 
-#include "doors/external/backends.h"
+#include "engine/backends/backends.h"
 #include "os/transport.h"
 
 #define CALLER_BACKEND_CALLS_MAX 64u

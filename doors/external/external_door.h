@@ -15,7 +15,7 @@
 #define DOORS_EXTERNAL_EXTERNAL_DOOR_H
 
 #include "base/list.h"
-#include "doors/external/backends.h"
+#include "engine/backends/backends.h"
 #include "doors/external/caller.h"
 #include "doors/external/connectors.h"
 #include "doors/external/settings.h"

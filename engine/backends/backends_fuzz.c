@@ -1,4 +1,4 @@
-#include "doors/external/backends_own.h"
+#include "engine/backends/backends_own.h"
 
 /* Any bytes as the file of back ends: what is accepted keeps its promises. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

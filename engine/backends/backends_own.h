@@ -1,12 +1,12 @@
 /*
  * backends_own -- what backends.c and backends_read.c share.
  */
-#ifndef DOORS_EXTERNAL_BACKENDS_OWN_H
-#define DOORS_EXTERNAL_BACKENDS_OWN_H
+#ifndef ENGINE_BACKENDS_BACKENDS_OWN_H
+#define ENGINE_BACKENDS_BACKENDS_OWN_H
 
 #include <stdatomic.h>
 
-#include "doors/external/backends.h"
+#include "engine/backends/backends.h"
 
 struct backends {
 	atomic_uint users;

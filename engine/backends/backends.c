@@ -1,4 +1,4 @@
-#include "doors/external/backends_own.h"
+#include "engine/backends/backends_own.h"
 
 #include "engine/policy/address.h"
 

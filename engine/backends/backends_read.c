@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/text.h"
-#include "doors/external/backends_own.h"
+#include "engine/backends/backends_own.h"
 #include "os/file.h"
 #include "wire/base64.h"
 

@@ -1,4 +1,4 @@
-#include "doors/external/backends_own.h"
+#include "engine/backends/backends_own.h"
 
 /* Any bytes as an endpoint, for back ends with and without a prefix. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

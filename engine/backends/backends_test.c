@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "doors/external/backends.h"
+#include "engine/backends/backends.h"
 #include "engine/policy/address.h"
 #include "tests/suite.h"
 

@@ -25,8 +25,8 @@
  * Limits: the constants below.
  * Source: contracts/external.md §1, §10.
  */
-#ifndef DOORS_EXTERNAL_BACKENDS_H
-#define DOORS_EXTERNAL_BACKENDS_H
+#ifndef ENGINE_BACKENDS_BACKENDS_H
+#define ENGINE_BACKENDS_BACKENDS_H
 
 #include "base/err.h"
 #include "base/ip.h"
