@@ -58,10 +58,13 @@ split_query(struct str url, struct str *query)
 
 /* ---- Checks of a file -------------------------------------------------- */
 
-/* One placeholder of the address. */
+/*
+ * One placeholder of the address.  The pair of the query with the seed is never
+ * left out: without it every seed would ask for the same list.
+ */
 static enum err
 check_placeholder(struct external_reading *r, struct str name, bool in_path,
-    bool *has_seed)
+    bool beside_seed)
 {
 	struct external_connector *c = r->connector;
 	size_t i = external_param_find(c, name);
@@ -75,19 +78,34 @@ check_placeholder(struct external_reading *r, struct str name, bool in_path,
 		return external_read_refuse(r, URL, "{%.*s} is of type %s, "
 		    "which cannot be a part of an address", STR_FMT(name),
 		    external_ui_rows[p->ui].name);
-	if (in_path && !p->required && p->otherwise == NULL)
-		return external_read_refuse(r, URL, "{%.*s} is in the path, so "
-		    "it must be required or have a default", STR_FMT(name));
+	if ((in_path || beside_seed) && !p->required && p->otherwise == NULL)
+		return external_read_refuse(r, URL, "{%.*s} is in the %s, so "
+		    "it must be required or have a default", STR_FMT(name),
+		    in_path ? "path" : "same pair of the query as the seed");
 	p->in_path |= in_path;
-	*has_seed |= p->is_seed;
+	p->beside_seed |= beside_seed;
 	return OK;
 }
 
-static enum err
-check_part(struct external_reading *r, struct str part, bool in_path,
-    bool *has_seed)
+static bool
+has_seed(const struct external_connector *c, struct str part)
 {
 	struct str literal, name;
+
+	while (take_placeholder(&part, &literal, &name)) {
+		size_t i = external_param_find(c, name);
+		if (i != EXTERNAL_NO_PARAM && c->params[i].is_seed)
+			return true;
+	}
+	return false;
+}
+
+/* The path, or a pair of the query. */
+static enum err
+check_part(struct external_reading *r, struct str part, bool in_path)
+{
+	struct str literal, name;
+	bool beside_seed = !in_path && has_seed(r->connector, part);
 	enum err e = OK;
 
 	while (e == OK && take_placeholder(&part, &literal, &name)) {
@@ -96,7 +114,7 @@ check_part(struct external_reading *r, struct str part, bool in_path,
 			return external_read_refuse(r, URL, "it has a brace "
 			    "without the other");
 		if (name.p != NULL)
-			e = check_placeholder(r, name, in_path, has_seed);
+			e = check_placeholder(r, name, in_path, beside_seed);
 	}
 	return e;
 }
@@ -157,8 +175,7 @@ external_order_check(struct external_reading *r)
 	struct external_connector *c = r->connector;
 	struct json_description d;
 	struct why cause = WHY_INIT;
-	bool has_seed = false;
-	struct str query;
+	struct str query, pair;
 
 	if (json_description_read(c->api, &c->arena, &d, &cause) != OK) {
 		/* "options.api.url: ...", as harvests have it. */
@@ -167,15 +184,15 @@ external_order_check(struct external_reading *r)
 		    (str_starts(text, root) ? root.n : 0));
 	}
 	struct str path = split_query(d.url, &query);
-	enum err e = check_part(r, path, true, &has_seed);
-	if (e == OK)
-		e = check_part(r, query, false, &has_seed);
+	enum err e = check_part(r, path, true);
+	while (e == OK && str_split(&query, '&', &pair))
+		e = check_part(r, pair, false);
 	if (e == OK)
 		e = check_texts(r, c->api, "api");
 	if (e == OK)
 		e = check_credential(r, &d);
 	for (size_t i = 0; i < c->params_n && e == OK; i++)
-		if (c->params[i].is_seed && !has_seed)
+		if (c->params[i].is_seed && !has_seed(c, d.url))
 			e = external_read_refuse(r, URL, "there is no {%.*s}, "
 			    "which has the seeds",
 			    STR_FMT(c->params[i].name));

@@ -39,6 +39,10 @@ wrong_addresses_are_refused(void **state)
 		    "api.url: {p} is of type location" },
 		{ DECLARED("'p':{'x-seed':'token'}", "'p'", A "/x", ""),
 		    "api.url: there is no {p}, which has the seeds" },
+		/* With q absent its pair would go, and the seed with it. */
+		{ DECLARED("'p':{'x-seed':'token'},'q':{}", "'p'", A
+		    "/?x={p},{q}", ""), "api.url: {q} is in the same pair of "
+		    "the query as the seed, so it must be required" },
 		{ "{'name':'n','version':1,'title':'T','schema':{},"
 		    "'docIdField':'id','parameters':{'type':'object',"
 		    "'properties':{'p':{}}},'api':{'url':'" A "/','label':'l',"
@@ -91,6 +95,19 @@ an_absent_parameter_takes_its_pair_along(void **state)
 	testing_url(text, "{'q':'2','r':'3'}", A "/x?n=1&r=3");
 	testing_url(DECLARED_P(""), "{}", A "/x");
 	testing_url(DECLARED_P("'x-ui':'multi_search'"), "{'p':[]}", A "/x");
+}
+
+/* Neither a default that was replaced by nothing may take the seed along. */
+static void
+a_pair_with_the_seed_is_never_left_out(void **state)
+{
+	static const char text[] = DECLARED("'p':{'x-seed':'token'},'q':{"
+	    "'x-ui':'multi_search','default':['a','b']},'r':{}", "'p'",
+	    A "/x?s={p}.{q}&r={r}", "");
+
+	(void)state;
+	testing_url(text, "{'p':'1'}", A "/x?s={seed}.a,b");
+	testing_params(text, "{'p':'1','q':[]}", "q: it is missing");
 }
 
 static void
@@ -210,6 +227,7 @@ main(void)
 		cmocka_unit_test(wrong_addresses_are_refused),
 		cmocka_unit_test(values_are_percent_encoded),
 		cmocka_unit_test(an_absent_parameter_takes_its_pair_along),
+		cmocka_unit_test(a_pair_with_the_seed_is_never_left_out),
 		cmocka_unit_test(a_part_of_the_path_is_no_dot_segment),
 		cmocka_unit_test(an_address_has_at_most_2048_bytes),
 		cmocka_unit_test(an_order_is_a_start_message),

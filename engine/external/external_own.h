@@ -65,6 +65,7 @@ struct external_param {
 	bool required;
 	bool is_seed;
 	bool in_path;                /* a part of the address's path */
+	bool beside_seed;            /* in the pair of the query with the seed */
 	yyjson_val *otherwise;       /* the default, or NULL */
 	/* Bounds of an integer, or of a date in microseconds since 1970. */
 	bool has_least, has_most;

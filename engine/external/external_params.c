@@ -32,7 +32,8 @@ check_one(struct checking *x, size_t i, yyjson_val *v)
 	struct external_value *out = &x->values[i];
 	const char *wrong = NULL;
 	/* A default may be replaced by nothing only where that can be. */
-	bool needed = p->required || p->in_path || p->is_seed;
+	bool needed = p->required || p->in_path || p->is_seed ||
+	    p->beside_seed;
 
 	*out = (struct external_value){ .given = false };
 	if (json_is_absent(v))
