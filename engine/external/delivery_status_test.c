@@ -54,6 +54,42 @@ silence_is_broken(void **state)
 	rig_close(&r);
 }
 
+/* contracts/external.md §14.4: a back end that gives up after 30 s without a
+ * sign of life keeps a crawl that finds nothing for an hour. */
+static void
+an_hour_of_silence_is_survived(void **state)
+{
+	const int64_t end_ns = 3600 * NS_PER_S;
+	int64_t began, heard, longest = 0;
+	unsigned statuses = 0;
+
+	(void)state;
+	RIG(r, .silence_s = 30);
+	began = heard = r.now.mono.ns;
+	while (r.now.mono.ns - began < end_ns) {
+		const struct delivery_step *s = rig_next(&r);
+		if (s->kind == DELIVERY_WAIT) {
+			assert_true(s->wake.ns > r.now.mono.ns);
+			rig_pass_ms(&r, (s->wake.ns - r.now.mono.ns) /
+			    NS_PER_MS);
+			continue;
+		}
+		assert_int_equal(s->kind, DELIVERY_STATUS);
+		statuses++;
+		/* Each seventh is lost, and the back end hears its repeat. */
+		if (statuses % 7 == 0) {
+			rig_reply(&r, DELIVERY_STATUS, 0, "");
+			continue;
+		}
+		longest = MAX(longest, r.now.mono.ns - heard);
+		heard = r.now.mono.ns;
+		rig_reply(&r, DELIVERY_STATUS, 200, "");
+	}
+	assert_true(longest < 30 * NS_PER_S);
+	assert_in_range(statuses, 360, 500);
+	rig_close(&r);
+}
+
 static void
 the_closing_status_is_last(void **state)
 {
@@ -371,6 +407,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(progress_is_coalesced),
 		cmocka_unit_test(silence_is_broken),
+		cmocka_unit_test(an_hour_of_silence_is_survived),
 		cmocka_unit_test(the_closing_status_is_last),
 		cmocka_unit_test(refused_statuses_are_not_repeated),
 		cmocka_unit_test(failed_statuses_are_retried),
