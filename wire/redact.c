@@ -6,8 +6,9 @@
 #define WORD STR(REDACT_WORD)
 
 struct redactor {
-	struct buf *patterns;        /* values, then their base64 cores */
+	struct str *patterns;        /* values, then their base64 cores */
 	size_t patterns_n;
+	bool borrows;                /* their memory is the caller's */
 	struct buf *headers;
 	size_t headers_n;
 	struct buf *fields;
@@ -21,9 +22,22 @@ static const char *const field_names[] = { "access_token", "api_key",
 	"client_secret", "key", "token", "password", "sig" };
 
 static void
-pattern_add(struct redactor *r, struct str s)
+pattern_add(struct redactor *r, const struct redact_rules *rules,
+    struct str s)
 {
-	buf_put_str(&r->patterns[r->patterns_n++], s);
+	char *p = rules->take != NULL ? rules->take(rules->arg, s.n) :
+	    mem_array(s.n, 1);
+
+	memcpy(p, s.p, s.n);
+	r->patterns[r->patterns_n++] = (struct str){ p, s.n };
+}
+
+static void
+overwrite_buf(struct buf *b)
+{
+	if (b->n > 0)
+		explicit_bzero(b->p, b->n);
+	buf_free(b);
 }
 
 /*
@@ -31,16 +45,20 @@ pattern_add(struct redactor *r, struct str s)
  * behind a multiple of three; both alphabets when they differ.
  */
 static void
-pattern_add_base64(struct redactor *r, struct str value, size_t shift)
+pattern_add_base64(struct redactor *r, const struct redact_rules *rules,
+    struct str value, size_t shift)
 {
 	struct buf in = BUF_INIT, out = BUF_INIT;
 
+	/* A buffer that grows would leave a copy behind. */
+	buf_reserve(&in, shift + value.n);
+	buf_reserve(&out, 4 * (shift + value.n + 3) / 3 + 1);
 	buf_put(&in, "\0\0", shift);
 	buf_put_str(&in, value);
 	base64_put(&out, buf_str(&in));
 	struct str core = str_cut(buf_str(&out), (8 * shift + 5) / 6,
 	    8 * in.n / 6);
-	pattern_add(r, core);
+	pattern_add(r, rules, core);
 	bool differs = false;
 	for (size_t i = 0; i < out.n; i++)
 		if (out.p[i] == '+' || out.p[i] == '/') {
@@ -48,9 +66,9 @@ pattern_add_base64(struct redactor *r, struct str value, size_t shift)
 			differs = true;
 		}
 	if (differs)
-		pattern_add(r, core);
-	buf_free(&in);
-	buf_free(&out);
+		pattern_add(r, rules, core);
+	overwrite_buf(&in);
+	overwrite_buf(&out);
 }
 
 /* The names that are always secret, then those of the rules. */
@@ -87,6 +105,7 @@ redact_new(const struct redact_rules *rules)
 	CHECK(rules->values_n <= REDACT_VALUES_MAX);
 	r->harvest = rules->harvest;
 	r->cookies = rules->cookies || rules->harvest;
+	r->borrows = rules->take != NULL;
 	/* Raw, and three shifts in two alphabets. */
 	r->patterns = mem_array(7 * rules->values_n + 1,
 	    sizeof(*r->patterns));
@@ -94,9 +113,9 @@ redact_new(const struct redact_rules *rules)
 		struct str v = rules->values[i];
 		if (v.n < REDACT_VALUE_MIN || v.n > REDACT_VALUE_BYTES_MAX)
 			continue;
-		pattern_add(r, v);
+		pattern_add(r, rules, v);
 		for (size_t shift = 0; shift < 3; shift++)
-			pattern_add_base64(r, v, shift);
+			pattern_add_base64(r, rules, v, shift);
 	}
 	r->headers_n = ARRAY_LEN(header_names) + rules->headers_n;
 	r->headers = copy_names(header_names, ARRAY_LEN(header_names),
@@ -110,12 +129,20 @@ redact_new(const struct redact_rules *rules)
 static void
 bufs_free(struct buf **bp, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		if ((*bp)[i].n > 0)
-			explicit_bzero((*bp)[i].p, (*bp)[i].n);
-		buf_free(&(*bp)[i]);
-	}
+	for (size_t i = 0; i < n; i++)
+		overwrite_buf(&(*bp)[i]);
 	mem_free(bp);
+}
+
+static void
+patterns_free(struct redactor *r)
+{
+	for (size_t i = 0; i < r->patterns_n && !r->borrows; i++) {
+		char *p = (char *)(uintptr_t)r->patterns[i].p;
+		explicit_bzero(p, r->patterns[i].n);
+		mem_free(&p);
+	}
+	mem_free(&r->patterns);
 }
 
 void
@@ -125,7 +152,7 @@ redact_free(struct redactor **rp)
 
 	if (r == NULL)
 		return;
-	bufs_free(&r->patterns, r->patterns_n);
+	patterns_free(r);
 	bufs_free(&r->headers, r->headers_n);
 	bufs_free(&r->fields, r->fields_n);
 	mem_free(rp);
@@ -175,7 +202,7 @@ match_any(const struct redactor *r, struct str s)
 	size_t best = 0;
 
 	for (size_t i = 0; i < r->patterns_n; i++) {
-		struct str pattern = buf_str(&r->patterns[i]);
+		struct str pattern = r->patterns[i];
 		char first = s.p[0];
 		if (first != pattern.p[0] && first != '%' && first != '+')
 			continue;
@@ -428,7 +455,7 @@ bool
 redact_finds(const struct redactor *r, struct str body)
 {
 	for (size_t i = 0; i < r->patterns_n; i++)
-		if (str_find(body, buf_str(&r->patterns[i])) < body.n)
+		if (str_find(body, r->patterns[i]) < body.n)
 			return true;
 	return false;
 }

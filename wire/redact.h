@@ -33,6 +33,10 @@ struct redact_rules {
 	bool harvest;                /* that, and the rule `fields` */
 	const struct str *fields;    /* more field names, exact */
 	size_t fields_n;
+	/* Memory for copies of the values; it outlives the redactor, and its
+	 * owner overwrites it.  NULL: the heap's, overwritten when freed. */
+	void *(*take)(void *arg, size_t n);
+	void *arg;
 };
 
 struct redactor;
