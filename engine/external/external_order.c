@@ -8,6 +8,7 @@
  * the base, which no parameter can change, and to api.auth.token_url, in which
  * there is none.
  */
+#include "base/json_wiping.h"
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "engine/connector/json/json_api.h"
@@ -315,8 +316,9 @@ external_order_make(const struct external_connector *c, struct str params,
 	if (c->api == NULL)
 		return why(w, ERR_STATE, "the connector is built in and takes "
 		    "no orders");
-	yyjson_doc *doc = yyjson_read(params.p, params.n,
-	    YYJSON_READ_BIGNUM_AS_RAW);
+	/* Parameters may be passwords. */
+	yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)params.p,
+	    params.n, YYJSON_READ_BIGNUM_AS_RAW, &json_wiping, NULL);
 	if (doc == NULL)
 		return why_field(w, ERR_INPUT, "params", "it is not "
 		    "JSON");

@@ -1,4 +1,5 @@
 /* The parameters of a task: all of them, and the restrictions between two. */
+#include "base/json_wiping.h"
 #include "base/text.h"
 #include "engine/external/external_own.h"
 
@@ -170,7 +171,8 @@ bool
 external_params_conceal(const struct external_connector *c, struct str params,
     struct buf *out)
 {
-	yyjson_doc *doc = yyjson_read(params.p, params.n, 0);
+	yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)params.p,
+	    params.n, 0, &json_wiping, NULL);
 	yyjson_val *root = yyjson_doc_get_root(doc), *key, *v;
 	size_t i, n, put = 0;
 	bool concealed = false;

@@ -73,6 +73,15 @@ enum document_state {
 	DOCUMENT_RUN_ENDS            /* ended() is called, or about to be */
 };
 
+/* What order_text_hide() has made of a credential. */
+struct document_credential {
+	struct secret_memory memory; /* of all that follows */
+	const struct connector_credential *credentials;
+	size_t credentials_n;
+	struct driver_secret *secrets;
+	size_t secrets_n;
+};
+
 struct document_run {
 	struct documents *all;
 	struct document_run_options options;
@@ -80,6 +89,10 @@ struct document_run {
 	enum document_state state;
 	struct document_wait wait;
 	struct order_text text;
+	struct secret_memory secrets;        /* of the text's credential */
+	/* The credential that takes its place once no call is out. */
+	struct document_credential next_credential;
+	bool has_next_credential;
 	struct buf digest;           /* of the order, hex */
 	struct totals totals;
 	size_t notes_told;

@@ -229,6 +229,25 @@ driver_moved(void *arg)
 }
 
 static void
+take_next_credential(struct document_run *r)
+{
+	struct document_credential *c = &r->next_credential;
+
+	if (!r->has_next_credential)
+		return;
+	r->has_next_credential = false;
+	r->text.order.credentials = c->credentials;
+	r->text.order.credentials_n = c->credentials_n;
+	r->text.secrets = c->secrets;
+	r->text.secrets_n = c->secrets_n;
+	if (r->driver != NULL)
+		driver_set_secrets(r->driver, c->secrets, c->secrets_n);
+	secret_memory_free(&r->secrets);
+	r->secrets = c->memory;
+	c->memory = SECRET_MEMORY_INIT;
+}
+
+static void
 driver_quiet(void *arg)
 {
 	struct document_run *r = arg;
@@ -236,6 +255,7 @@ driver_quiet(void *arg)
 
 	if (r->state != DOCUMENT_RUN_ASKS)
 		return;
+	take_next_credential(r);
 	if (r->stopped)
 		end_run(r, DOCUMENTS_STOPPED);
 	else if (end == DRIVER_FAILURE)
@@ -315,6 +335,7 @@ read_order(struct document_run *r, const char **code, struct why *w)
 	if (e != OK)
 		return e;
 	*code = "bad_request";
+	order_text_hide(t, &r->secrets);
 	digest_of(DIGEST_SHA256, t->message, &d);
 	digest_put_hex(&r->digest, d.bytes, digest_size(d.kind));
 	return document_items_find(&t->order, &r->items, &r->made, w);
@@ -407,6 +428,61 @@ document_run_open(struct documents *all, const struct document_run_options *o,
 	return e;
 }
 
+/* ---- Another credential --------------------------------------------- */
+
+/* Whether the connector would open with it. */
+static enum err
+try_order(const struct order_text *t, struct why *w)
+{
+	struct connector_run *run = NULL;
+
+	enum err e = t->connector->open(&t->order, &run, w);
+	if (run != NULL)
+		t->connector->close(&run);
+	return e;
+}
+
+static void
+hide_credential(struct order_text *t, struct document_credential *out)
+{
+	secret_memory_free(&out->memory);
+	order_text_hide(t, &out->memory);
+	out->credentials = t->order.credentials;
+	out->credentials_n = t->order.credentials_n;
+	out->secrets = t->secrets;
+	out->secrets_n = t->secrets_n;
+	/* They are not overwritten with the text. */
+	t->secrets_n = 0;
+}
+
+enum err
+document_run_set_credential(struct document_run *r, struct str credentials,
+    struct why *w)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct order_text t;
+	struct why inner = WHY_INIT;
+
+	enum err e = order_text_read_kept(r->text.message, credentials, &a,
+	    &t, &inner);
+	if (e == OK)
+		e = try_order(&t, &inner);
+	if (e == OK) {
+		hide_credential(&t, &r->next_credential);
+		r->has_next_credential = true;
+	}
+	order_text_free(&t);
+	if (e != OK)
+		return why_field(w, ERR_INPUT, "credential", "%s", inner.text);
+	if (r->state != DOCUMENT_RUN_ASKS) {
+		take_next_credential(r);
+	} else if (!r->holds) {
+		r->holds = true;
+		driver_hold(r->driver);
+	}
+	return OK;
+}
+
 /* ---- Stopping, looking, freeing ------------------------------------- */
 
 void
@@ -452,6 +528,8 @@ document_run_free(struct document_run **rp)
 	driver_close(&r->driver);
 	document_items_free(&r->made);
 	order_text_free(&r->text);
+	secret_memory_free(&r->secrets);
+	secret_memory_free(&r->next_credential.memory);
 	totals_free(&r->totals);
 	buf_free(&r->digest);
 	buf_free(&r->kept);

@@ -125,6 +125,13 @@ struct document_run_options {
 MUST_USE enum err document_run_open(struct documents *,
     const struct document_run_options *, struct document_run **,
     const char **code, struct why *);
+/*
+ * Go on with another credential: the value of "credentials" in an order, JSON,
+ * copied.  A call that is out ends with the former one.  Errors: INPUT: the
+ * connector does not take it, with the field; then nothing has changed.
+ */
+MUST_USE enum err document_run_set_credential(struct document_run *,
+    struct str credentials, struct why *);
 /* The caller has the batch; the next one, or the end, may come. */
 void document_run_taken(struct document_run *);
 /* Make no further call and cut those that are out; ended() follows soon. */

@@ -384,6 +384,57 @@ a_place_that_is_damaged_is_refused(void **state)
 
 /* While a call is out, while a batch is, and before the first call. */
 static void
+password_is(const char *text)
+{
+	for (size_t i = 0; i < run->text.secrets_n; i++)
+		if (str_eq(run->text.secrets[i].name, STR("password"))) {
+			assert_true(str_eq(run->text.secrets[i].value,
+			    str_of(text)));
+			return;
+		}
+	fail_msg("there is no password");
+}
+
+/* A call may be out, or a batch with the caller. */
+static void
+another_credential_is_taken_up(void **state)
+{
+	struct why w = WHY_INIT;
+
+	(void)state;
+	open_rig();
+	takes = false;
+	atomic_store(&slow_ms, 200);
+	open_from(ORDER(""), STR_NONE);
+	assert_int_equal(document_run_set_credential(run, STR("{\"username\":"
+	    "\"ada\",\"password\":\"first\"}"), &w), OK);
+	RIG_UNTIL_DONE(&rig, waits);
+	password_is("first");
+	assert_int_equal(document_run_set_credential(run, STR("{\"username\":"
+	    "\"ada\",\"password\":\"second\"}"), &w), OK);
+	password_is("second");
+	take();
+	pass_ms(50);
+	assert_int_equal(run->state, DOCUMENT_RUN_ASKS);
+	assert_int_equal(document_run_set_credential(run, STR("{\"username\":"
+	    "\"ada\",\"password\":\"third\"}"), &w), OK);
+	password_is("second");
+	/* What the connector does not take changes nothing. */
+	assert_int_equal(document_run_set_credential(run, STR("{\"password\":"
+	    "[]}"), &w), ERR_INPUT);
+	assert_string_equal(w.field, "credential");
+	RIG_UNTIL_DONE(&rig, waits);
+	password_is("third");
+	takes = true;
+	take();
+	ends_as(DOCUMENTS_DONE);
+	has_ids(1, 101);
+	assert_int_equal(rig_requests(&rig, NULL), 3);
+	rig_stop(&rig);
+	close_rig();
+}
+
+static void
 a_stop_ends_it_soon(void **state)
 {
 	(void)state;
@@ -609,6 +660,7 @@ main(void)
 		cmocka_unit_test(the_next_run_asks_for_what_is_new),
 		cmocka_unit_test(another_order_starts_over),
 		cmocka_unit_test(a_place_that_is_damaged_is_refused),
+		cmocka_unit_test(another_credential_is_taken_up),
 		cmocka_unit_test(a_stop_ends_it_soon),
 		cmocka_unit_test(failures_say_who_can_do_something),
 		cmocka_unit_test(a_failure_moves_no_cursor),

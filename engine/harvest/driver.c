@@ -341,6 +341,9 @@ driver_pump(struct driver *d)
 
 /* ---- Opening and closing -------------------------------------------- */
 
+/* Two varints before a name and a value. */
+#define FIELD_LENGTHS_MAX 20u
+
 /* What tells credentials apart, and tells nothing of them. */
 static void
 take_fingerprint(struct driver *d)
@@ -348,7 +351,16 @@ take_fingerprint(struct driver *d)
 	const struct driver_options *o = &d->options;
 	FREED(buf_free) struct buf all = BUF_INIT;
 	struct digest digest;
+	size_t bytes = 0;
 
+	for (size_t i = 0; i < o->order->credentials_n; i++)
+		bytes += o->order->credentials[i].name.n +
+		    o->order->credentials[i].value.n + FIELD_LENGTHS_MAX;
+	for (size_t i = 0; i < o->secrets_n; i++)
+		bytes += o->secrets[i].name.n + o->secrets[i].value.n +
+		    FIELD_LENGTHS_MAX;
+	/* A buffer that grows would leave a copy behind. */
+	buf_reserve(&all, bytes);
 	for (size_t i = 0; i < o->order->credentials_n; i++) {
 		buf_put_field(&all, o->order->credentials[i].name);
 		buf_put_field(&all, o->order->credentials[i].value);
@@ -358,6 +370,7 @@ take_fingerprint(struct driver *d)
 		buf_put_field(&all, o->secrets[i].value);
 	}
 	digest_of(DIGEST_SHA256, buf_str(&all), &digest);
+	buf_clear(&d->fingerprint);
 	digest_put_hex(&d->fingerprint, digest.bytes, 8);
 	if (all.n > 0)
 		explicit_bzero(all.p, all.n);
@@ -399,6 +412,7 @@ driver_close(struct driver **dp)
 	if (d->run != NULL)
 		d->connector->close(&d->run);
 	redact_free(&d->redactor);
+	secret_memory_free(&d->redacted);
 	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++) {
 		arena_free(&d->slots[i].arena);
 		buf_free(&d->slots[i].part);
@@ -414,6 +428,22 @@ driver_close(struct driver **dp)
 	buf_free(&d->fingerprint);
 	arena_free(&d->arena);
 	mem_free(dp);
+}
+
+void
+driver_set_secrets(struct driver *d, const struct driver_secret *secrets,
+    size_t n)
+{
+	CHECK(!driver_is_out(d));
+	d->options.secrets = secrets;
+	d->options.secrets_n = n;
+	/* The application's token came for the former ones. */
+	if (d->token.n > 0)
+		explicit_bzero(d->token.p, d->token.n);
+	buf_clear(&d->token);
+	d->secret_told = false;
+	take_fingerprint(d);
+	driver_make_redactor(d);
 }
 
 void

@@ -135,6 +135,12 @@ void driver_roll(struct driver *);
 bool driver_is_ahead(const struct driver *);
 /* Make calls again. */
 void driver_go_on(struct driver *);
+/*
+ * Sign the following calls with these; the order's credential has been changed
+ * by its owner.  Of a driver that is quiet or never began; kept by the caller.
+ */
+void driver_set_secrets(struct driver *, const struct driver_secret *,
+    size_t n);
 /* Cut the calls that are out; they are as lost. */
 void driver_cut(struct driver *);
 

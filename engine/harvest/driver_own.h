@@ -7,6 +7,7 @@
 #include "engine/catalog/catalog.h"
 #include "engine/fetcher/call.h"
 #include "engine/harvest/driver.h"
+#include "os/secret_memory.h"
 #include "wire/oauth1.h"
 
 enum slot_state {
@@ -74,6 +75,7 @@ struct driver {
 	const struct connector *connector;
 	struct connector_run *run;
 	struct redactor *redactor;
+	struct secret_memory redacted;       /* the redactor's values */
 	struct arena arena;
 	struct str *hosts;           /* where secrets may go; "*.": below */
 	size_t hosts_n;

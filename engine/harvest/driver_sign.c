@@ -249,6 +249,12 @@ driver_sign(struct call *c, struct exchange *x, struct arena *a)
 
 /* ---- What is cut out of records -------------------------------------- */
 
+static void *
+take_memory(void *arg, size_t n)
+{
+	return secret_memory_take(arg, n);
+}
+
 void
 driver_make_redactor(struct driver *d)
 {
@@ -258,7 +264,8 @@ driver_make_redactor(struct driver *d)
 	struct str name = str_of(d->secret_name);
 	struct redact_rules rules = { .values = values, .harvest = true,
 	    .headers = &name, .headers_n = d->secret_name != NULL,
-	    .fields = &name, .fields_n = d->secret_name != NULL };
+	    .fields = &name, .fields_n = d->secret_name != NULL,
+	    .take = take_memory, .arg = &d->redacted };
 
 	for (size_t i = 0; i < o->secrets_n &&
 	    rules.values_n < REDACT_VALUES_MAX - 1; i++)
@@ -266,6 +273,7 @@ driver_make_redactor(struct driver *d)
 	if (d->token.n > 0)
 		values[rules.values_n++] = buf_str(&d->token);
 	redact_free(&d->redactor);
+	secret_memory_free(&d->redacted);
 	d->redactor = redact_new(&rules);
 	arena_free(&a);
 }

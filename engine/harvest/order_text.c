@@ -1,5 +1,6 @@
 #include "engine/harvest/order_text.h"
 
+#include "base/json_wiping.h"
 #include "engine/connector/connectors.h"
 #include "engine/connector/order.h"
 
@@ -31,8 +32,7 @@ written(char *text, size_t n, struct arena *a)
 	CHECK(text != NULL);
 	struct str s = arena_copy(a, (struct str){ text, n });
 
-	explicit_bzero(text, n);
-	free(text);
+	json_wiping_free(text);
 	return s;
 }
 
@@ -40,19 +40,19 @@ static void
 take_texts(struct order_text *o, yyjson_val *root, struct arena *a)
 {
 	yyjson_val *credentials = yyjson_obj_get(root, "credentials");
-	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+	yyjson_mut_doc *doc = yyjson_mut_doc_new(&json_wiping);
 	yyjson_mut_val *copy = yyjson_val_mut_copy(doc, root);
 	size_t n;
 
 	CHECK(copy != NULL);
 	yyjson_mut_obj_remove_key(copy, "credentials");
 	yyjson_mut_doc_set_root(doc, copy);
-	char *text = yyjson_mut_write(doc, 0, &n);
+	char *text = yyjson_mut_write_opts(doc, 0, &json_wiping, &n, NULL);
 	o->message = written(text, n, a);
 	yyjson_mut_doc_free(doc);
 	if (yyjson_obj_size(credentials) == 0)
 		return;
-	text = yyjson_val_write(credentials, 0, &n);
+	text = yyjson_val_write_opts(credentials, 0, &json_wiping, &n, NULL);
 	o->credentials = written(text, n, a);
 }
 
@@ -113,7 +113,8 @@ order_text_read(struct str json, struct arena *a, struct order_text *o,
 {
 	*o = (struct order_text){ .connector = NULL };
 	*code = "bad_request";
-	o->doc = yyjson_read(json.p, json.n, YYJSON_READ_NUMBER_AS_RAW);
+	o->doc = yyjson_read_opts((char *)(uintptr_t)json.p, json.n,
+	    YYJSON_READ_NUMBER_AS_RAW, &json_wiping, NULL);
 	enum err e = read_root(o, a, code, w);
 	if (e == OK)
 		take_texts(o, yyjson_doc_get_root(o->doc), a);
@@ -128,6 +129,8 @@ order_text_read_kept(struct str message, struct str credentials,
 	struct why inner = WHY_INIT;
 	const char *code;
 
+	/* A buffer that grows would leave a copy behind. */
+	buf_reserve(&b, message.n + credentials.n + 32);
 	/* It has a type, so it is not empty. */
 	buf_put_text(&b, "{");
 	if (credentials.n > 0) {
@@ -147,6 +150,43 @@ overwrite(struct str secret)
 {
 	if (secret.n > 0)
 		explicit_bzero((void *)(uintptr_t)secret.p, secret.n);
+}
+
+/* The values of the credential in the document, secret or not. */
+static void
+overwrite_document(struct order_text *o)
+{
+	yyjson_val *all = yyjson_obj_get(yyjson_doc_get_root(o->doc),
+	    "credentials");
+	size_t i, n;
+	yyjson_val *key, *v;
+
+	yyjson_obj_foreach(all, i, n, key, v)
+		if (yyjson_is_str(v) || yyjson_is_raw(v))
+			overwrite(secret_text(v));
+}
+
+void
+order_text_hide(struct order_text *o, struct secret_memory *m)
+{
+	size_t n = o->order.credentials_n;
+	struct connector_credential *all = secret_memory_take(m, n *
+	    sizeof(*all));
+	struct driver_secret *secrets = secret_memory_take(m, o->secrets_n *
+	    sizeof(*secrets));
+
+	for (size_t i = 0; i < n; i++)
+		all[i] = (struct connector_credential){
+			o->order.credentials[i].name, secret_memory_copy(m,
+			o->order.credentials[i].value) };
+	for (size_t i = 0; i < o->secrets_n; i++)
+		secrets[i] = (struct driver_secret){ o->secrets[i].name,
+			secret_memory_copy(m, o->secrets[i].value) };
+	overwrite_document(o);
+	overwrite(o->credentials);
+	o->credentials = STR_NONE;
+	o->order.credentials = all;
+	o->secrets = secrets;
 }
 
 void

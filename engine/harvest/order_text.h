@@ -10,6 +10,7 @@
 
 #include "engine/connector/connector.h"
 #include "engine/harvest/driver.h"
+#include "os/secret_memory.h"
 #include "wire/seal.h"
 
 /* Nesting of a message. */
@@ -38,6 +39,12 @@ MUST_USE enum err order_text_read(struct str json, struct arena *a,
 MUST_USE enum err order_text_read_kept(struct str message,
     struct str credentials, struct arena *a, struct order_text *,
     struct why *w);
+/*
+ * Move the credential into memory that is locked, and overwrite it where it
+ * was; `credentials` is then empty.  The order refers to that memory, which the
+ * caller frees after the order.
+ */
+void order_text_hide(struct order_text *, struct secret_memory *);
 /* Secrets are overwritten. */
 void order_text_free(struct order_text *);
 

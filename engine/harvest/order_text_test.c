@@ -143,6 +143,35 @@ credentials_are_overwritten(void **state)
 		assert_int_equal(kept.p[i], 0);
 }
 
+/* Once it lies in memory that is locked. */
+static void
+credentials_are_moved(void **state)
+{
+	struct secret_memory m = SECRET_MEMORY_INIT;
+	struct order_text o;
+	const char *code;
+
+	(void)state;
+	assert_int_equal(order_text_read(str_of(message), &arena, &o, &code,
+	    NULL), OK);
+	struct str kept = o.credentials, read = o.secrets[0].value;
+	order_text_hide(&o, &m);
+	is_order(&o);
+	assert_int_equal(o.credentials.n, 0);
+	assert_int_equal(o.order.credentials_n, 2);
+	assert_true(str_eq(o.order.credentials[0].value,
+	    STR("https://m.example")));
+	for (size_t i = 0; i < kept.n; i++)
+		assert_int_equal(kept.p[i], 0);
+	for (size_t i = 0; i < read.n; i++)
+		assert_int_equal(read.p[i], 0);
+	struct str moved = o.secrets[0].value;
+	order_text_free(&o);
+	for (size_t i = 0; i < moved.n; i++)
+		assert_int_equal(moved.p[i], 0);
+	secret_memory_free(&m);
+}
+
 static int
 free_arena(void **state)
 {
@@ -159,6 +188,7 @@ main(void)
 		cmocka_unit_test(without_a_credential_nothing_is_sealed),
 		cmocka_unit_test(hostile_messages_are_refused),
 		cmocka_unit_test(credentials_are_overwritten),
+		cmocka_unit_test(credentials_are_moved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, free_arena);
