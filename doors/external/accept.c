@@ -258,6 +258,9 @@ check_params(struct external_request *x)
 
 	x->faults = ARENA_NEW(&x->arena, struct task_faults);
 	x->faults->arena = &x->arena;
+	/* Passwords may be among them, and a buffer that grows would leave a
+	 * copy behind; escapes may make it longer than this. */
+	buf_reserve(&x->params, web_body(x->request).n + 1);
 	if (task_params_check(c, x->order.params, x->faults, &x->params) ==
 	    OK)
 		(void)external_params_conceal(c, buf_str(&x->params),

@@ -69,6 +69,14 @@ document_source_taken(struct document_source *s)
 		document_run_taken(s->documents);
 }
 
+enum err
+document_source_set_credential(struct document_source *s,
+    struct str credential, struct why *w)
+{
+	return s->documents == NULL ? OK : document_run_set_credential(
+	    s->documents, credential, w);
+}
+
 void
 document_source_stop(struct document_source *s)
 {

@@ -72,6 +72,14 @@ external_request_new(struct web_request *r)
 	return x;
 }
 
+static void
+overwrite_buf(struct buf *b)
+{
+	if (b->cap > 0)
+		explicit_bzero(b->p, b->cap);
+	buf_free(b);
+}
+
 void
 external_request_free(struct external_request **xp)
 {
@@ -80,12 +88,8 @@ external_request_free(struct external_request **xp)
 
 	*xp = NULL;
 	task_order_free(&x->order);
-	if (x->credential.n > 0)
-		explicit_bzero(x->credential.p, x->credential.n);
-	if (x->params.n > 0)
-		explicit_bzero(x->params.p, x->params.n);
-	buf_free(&x->credential);
-	buf_free(&x->params);
+	overwrite_buf(&x->credential);
+	overwrite_buf(&x->params);
 	buf_free(&x->concealed);
 	connector_release(&x->connector);
 	backends_release(&x->set);

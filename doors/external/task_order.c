@@ -1,5 +1,6 @@
 #include "doors/external/task_order.h"
 
+#include "base/json_wiping.h"
 #include "base/json_writer.h"
 #include "engine/connector/connector.h"
 
@@ -100,7 +101,7 @@ read_body(struct str body, struct task_order *o, yyjson_val **out,
 
 	*o = (struct task_order){ .doc = NULL };
 	o->doc = yyjson_read_opts((char *)(uintptr_t)body.p, body.n,
-	    YYJSON_READ_NUMBER_AS_RAW, NULL, &at);
+	    YYJSON_READ_NUMBER_AS_RAW, &json_wiping, &at);
 	if (o->doc == NULL)
 		return why(w, ERR_INPUT, "the body is no JSON: %s at byte %zu",
 		    body.n == 0 ? "it is empty" : at.msg, at.pos);
@@ -152,26 +153,9 @@ task_order_read(struct str body, struct str version, struct task_order *o,
 	return e == OK ? read_reset(root, &o->reset, w) : e;
 }
 
-/* The texts of a value, in the document's own memory. */
-static void
-zero_texts(yyjson_val *v)
-{
-	size_t i, n;
-	yyjson_val *key, *one;
-
-	if (yyjson_is_str(v))
-		explicit_bzero((char *)(uintptr_t)yyjson_get_str(v),
-		    yyjson_get_len(v));
-	yyjson_obj_foreach(v, i, n, key, one)
-		zero_texts(one);
-	yyjson_arr_foreach(v, i, n, one)
-		zero_texts(one);
-}
-
 void
 task_order_free(struct task_order *o)
 {
-	zero_texts(o->credential);
 	yyjson_doc_free(o->doc);
 	*o = (struct task_order){ .doc = NULL };
 }
@@ -230,6 +214,18 @@ find_secret(yyjson_val *credential, const char *key)
 	    json_text(yyjson_obj_get(credential, "password")) : STR_NONE;
 }
 
+/* At most, as JSON. */
+static size_t
+count_secret_bytes(const struct connector_key *k, yyjson_val *credential)
+{
+	size_t n = 2;
+
+	for (; k != NULL && k->name != NULL; k++)
+		n += 6 * (strlen(k->name) + find_secret(credential,
+		    k->name).n + 1);
+	return n;
+}
+
 enum err
 task_credential_make(const struct external_connector *c,
     yyjson_val *credential, struct buf *out, struct why *w)
@@ -244,6 +240,8 @@ task_credential_make(const struct external_connector *c,
 		    "wants people to sign in, which is not built yet");
 	const struct connector_key *k =
 	    external_connector_runs(c)->credential;
+	/* A buffer that grows would leave a copy behind. */
+	buf_reserve(out, count_secret_bytes(k, credential));
 	json_object(out, NULL);
 	for (; k != NULL && k->name != NULL; k++) {
 		struct str value = find_secret(credential, k->name);

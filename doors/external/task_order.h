@@ -31,7 +31,7 @@ struct task_order {
 /*
  * Read a body, and the parameter `version` of the query, STR_NONE: there is
  * none.  Unknown members are ignored.  task_order_free() frees it, also after
- * an error; the credential's memory is zeroed.  Errors: INPUT, with the field.
+ * an error; its memory is overwritten.  Errors: INPUT, with the field.
  */
 MUST_USE enum err task_order_read(struct str body, struct str version,
     struct task_order *, struct why *);
