@@ -203,6 +203,26 @@ endpoint_set(struct external_request *x)
 	answer_task(x);
 }
 
+/* False: refused.  A credential that did not come stays, and so does that of a
+ * task which runs at another daemon. */
+static bool
+replace_credential(struct external_request *x)
+{
+	struct task_run *t = task_run_of_id(x->door, x->row.id);
+	struct why w = WHY_INIT;
+
+	if (t == NULL || x->order.credential == NULL)
+		return true;
+	buf_clear(&x->credential);
+	enum err e = task_credential_make(x->connector->connector,
+	    x->order.credential, &x->credential, &w);
+	if (e == OK && x->credential.n > 0)
+		e = task_run_set_credential(t, buf_str(&x->credential), &w);
+	if (e != OK)
+		refuse(x, 400, w.text);
+	return e == OK;
+}
+
 static void
 repeat_task(struct external_request *x)
 {
@@ -213,6 +233,8 @@ repeat_task(struct external_request *x)
 		    "parameters or another endpoint");
 		return;
 	}
+	if (!replace_credential(x))
+		return;
 	if (str_eq(x->row.endpoint, x->endpoint))
 		answer_task(x);
 	else

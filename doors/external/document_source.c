@@ -28,8 +28,8 @@ open_documents(const struct document_source_options *o,
 	if (e == OK)
 		e = document_run_open(o->documents, &run, &s->documents,
 		    &code, w);
-	if (order.n > 0)
-		explicit_bzero(order.p, order.n);
+	if (order.cap > 0)
+		explicit_bzero(order.p, order.cap);
 	return e;
 }
 

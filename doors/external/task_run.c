@@ -756,6 +756,14 @@ task_run_set_endpoint(struct task_run *t, struct str endpoint)
 	buf_put_str(&t->endpoint, endpoint);
 }
 
+enum err
+task_run_set_credential(struct task_run *t, struct str credential,
+    struct why *w)
+{
+	return t->run == NULL ? OK : document_source_set_credential(t->run,
+	    credential, w);
+}
+
 void
 task_run_use_backends(struct task_run *t, struct backends *set)
 {

@@ -110,6 +110,10 @@ struct task_run *task_run_find(const struct external_door *,
 struct task_run *task_run_of_id(const struct external_door *, uint64_t id);
 /* The same task came again with another query of its endpoint. */
 void task_run_set_endpoint(struct task_run *, struct str endpoint);
+/* ... or with another credential; the run goes on with it.  Errors: INPUT: the
+ * connector does not take it. */
+MUST_USE enum err task_run_set_credential(struct task_run *,
+    struct str credential, struct why *);
 /* It is closed, or another daemon's: nothing more is done for it.  It frees
  * itself. */
 void task_run_leave(struct task_run *);
