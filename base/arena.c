@@ -131,6 +131,14 @@ arena_free(struct arena *a)
 }
 
 void
+arena_wipe(struct arena *a)
+{
+	for (struct arena_block *b = a->blocks; b != NULL; b = b->next)
+		explicit_bzero(b->bytes, b->size);
+	arena_free(a);
+}
+
+void
 arena_reset(struct arena *a)
 {
 	struct arena_block *keep = a->blocks;

@@ -17,6 +17,8 @@ struct arena {
 #define ARENA_INIT ((struct arena){ NULL, NULL, NULL, 0 })
 
 void arena_free(struct arena *);   /* and empties it */
+/* The same, and overwrites it first: there were secrets in it. */
+void arena_wipe(struct arena *);
 /* A new one's first block holds `n` bytes, not a page's: of what is small and
  * stays. */
 void arena_room(struct arena *, size_t n);

@@ -279,6 +279,7 @@ is_kept(struct net_conn *c)
 static void
 receive(struct net_conn *c)
 {
+	struct net *net = c->net;
 	size_t n = 0;
 
 	for (int i = 0; i < READS_PER_TURN && !c->ended && ((c->state == OPEN &&
@@ -295,7 +296,9 @@ receive(struct net_conn *c)
 			return;
 		}
 		if (c->state == OPEN && c->on->on_bytes != NULL)
-			c->on->on_bytes(c, (struct str){ c->net->in, n });
+			c->on->on_bytes(c, (struct str){ net->in, n });
+		/* Requests bring tokens and passwords. */
+		explicit_bzero(net->in, n);
 		/* A short read of a plain socket has emptied it. */
 		if (c->ssl == NULL && n < READ_BYTES)
 			return;

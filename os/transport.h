@@ -98,6 +98,9 @@ struct exchange {
 	/* The request may not be sent again, on another connection, when a kept
 	 * one ends without an answer: that ends with RESET. */
 	bool once;
+	/* URL or headers hold a secret: copies of them are overwritten at the
+	 * end. */
+	bool secret;
 	/*
 	 * A WebSocket is asked for (RFC 6455): the headers have all of that.  A
 	 * status of 101 is the final answer's then; body() has what the server

@@ -27,6 +27,7 @@
  *   libcurl would write "HTTP/1.0" into the next request on the kept one, and
  *   request_sent would be wrong.
  */
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -106,6 +107,8 @@ recycle(struct transfer *tr)
 	list_take(&tr->node);
 	if (tr->head.cap > HEAD_KEPT_MAX)
 		buf_free(&tr->head);
+	if (tr->secret)
+		transport_request_wipe(&tr->request);
 	if (t->spare_n == SPARE_MAX) {
 		transport_handle_free(&tr);
 		return;
@@ -359,6 +362,7 @@ start(struct transport *base, struct exchange *x)
 		return;
 	}
 	x->request_sent = buf_str(&tr->request.sent);
+	tr->secret = x->secret;
 	if (transfer_is_direct(tr) && x->addresses_n == 0) {
 		fail_soon(tr, TRANSPORT_DNS, "no address");
 		return;
@@ -521,6 +525,28 @@ curl_transport_free(struct transport **tp)
 	*tp = NULL;
 }
 
+/* libcurl copies each request, and its headers may be credentials. */
+static void
+wiping_free(void *p)
+{
+	if (p == NULL)
+		return;
+	explicit_bzero(p, malloc_usable_size(p));
+	free(p);
+}
+
+static void *
+wiping_realloc(void *p, size_t n)
+{
+	void *more = malloc(n);
+
+	if (more == NULL || p == NULL)
+		return more;
+	memcpy(more, p, MIN(n, malloc_usable_size(p)));
+	wiping_free(p);
+	return more;
+}
+
 /*
  * With CURLOPT_NOSIGNAL libcurl leaves SIGPIPE to us, and OpenSSL writes
  * without MSG_NOSIGNAL: a peer that goes would end the process.
@@ -532,7 +558,8 @@ start_libcurl(void)
 
 	if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
 		signal(SIGPIPE, SIG_IGN);
-	CHECK(curl_global_init(CURL_GLOBAL_ALL) == CURLE_OK);
+	CHECK(curl_global_init_mem(CURL_GLOBAL_ALL, malloc, wiping_free,
+	    wiping_realloc, strdup, calloc) == CURLE_OK);
 }
 
 struct transport *

@@ -202,6 +202,17 @@ link_nodes(struct transport_request *r)
 	r->list = r->nodes;
 }
 
+/* At most, of the head in either form. */
+static size_t
+count_bytes(const struct exchange *x)
+{
+	size_t n = 512 + x->method.n + 2 * (x->url.n + x->host.n);
+
+	for (size_t i = 0; i < x->headers_n; i++)
+		n += x->headers[i].name.n + x->headers[i].value.n + 8;
+	return n;
+}
+
 const char *
 transport_request_build(struct transport_request *r, const struct exchange *x,
     bool absolute)
@@ -215,6 +226,11 @@ transport_request_build(struct transport_request *r, const struct exchange *x,
 		transport_request_free(r);
 	buf_clear(&r->sent);
 	buf_clear(&r->texts);
+	/* A buffer that grows would leave a copy behind. */
+	if (x->secret) {
+		buf_reserve(&r->sent, count_bytes(x));
+		buf_reserve(&r->texts, count_bytes(x));
+	}
 	r->nodes_n = 0;
 	if (!text_is_token(x->method))
 		return "the method is not a token";
@@ -256,6 +272,18 @@ transport_request_to_http2(struct transport_request *r)
 		to += line.n + 1;
 	}
 	r->sent.n = to;
+}
+
+void
+transport_request_wipe(struct transport_request *r)
+{
+	struct buf *all[] = { &r->sent, &r->texts };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		if (all[i]->cap > 0)
+			explicit_bzero(all[i]->p, all[i]->cap);
+		buf_clear(all[i]);
+	}
 }
 
 void

@@ -39,6 +39,8 @@ const char *transport_request_build(struct transport_request *,
     const struct exchange *x, bool absolute);
 /* Take out of `sent` what HTTP/2 does not carry (RFC 9113 §8.2.2). */
 void transport_request_to_http2(struct transport_request *);
+/* Overwrite it; its memory is used again. */
+void transport_request_wipe(struct transport_request *);
 void transport_request_free(struct transport_request *);
 
 #endif

@@ -79,6 +79,7 @@ struct transfer {
 	int64_t slow_s;
 	struct buf head;
 	struct transport_request request;
+	bool secret;                       /* it is */
 	struct transport_proxy proxy;
 	struct resolve_query query;
 	struct curl_slist connect_to;

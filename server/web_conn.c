@@ -365,6 +365,9 @@ take_kept(struct web_conn *c)
 	if (rest.n > 0)
 		return;
 	c->in_at = 0;
+	/* There may have been a token in it. */
+	if (c->in.n > 0)
+		explicit_bzero(c->in.p, c->in.n);
 	buf_clear(&c->in);
 	if (c->in.cap > SPARE_BYTES_MAX || c->state == CONN_SOCKET)
 		buf_free(&c->in);

@@ -1,5 +1,6 @@
 #include "server/web_own.h"
 
+#define BODY_FIRST_BYTES ((uint64_t)16 << 10)
 #define UPLOAD_STEP_BYTES ((uint64_t)64 << 10)   /* in body_ms */
 
 struct web_request *
@@ -35,9 +36,13 @@ release(struct web_request *r)
 	if (r->kept)
 		r->web->n.requests_kept--;
 	(void)web_count_coming(r->web, &r->counted, 0);
+	/* It may have been a credential. */
+	if (r->body.cap > 0)
+		explicit_bzero(r->body.p, r->body.cap);
 	buf_free(&r->body);
 	buf_free(&r->copy);
-	arena_free(&r->arena);
+	/* The head may have had a token. */
+	arena_wipe(&r->arena);
 	mem_free(&r);
 }
 
@@ -97,6 +102,11 @@ web_request_put_body(struct web_request *r, struct str bytes)
 	static const struct head_refusal many = { 503, "limit",
 	    "too many bodies are on their way here" };
 
+	/* A small body stays in one place: a buffer that grows would leave a
+	 * copy of its first part behind. */
+	if (r->body.cap == 0)
+		buf_reserve(&r->body, MAX(bytes.n, (size_t)MIN(r->head.length,
+		    BODY_FIRST_BYTES)));
 	buf_put_str(&r->body, bytes);
 	if (web_count_coming(r->web, &r->counted, r->body.n))
 		return true;

@@ -147,6 +147,7 @@ http_request_build(struct page *p)
 	x->http2 = set->http2 && !x->upgrade;
 	/* What is signed may be good for one request alone. */
 	x->once = p->call != NULL && p->call->sign != NULL;
+	x->secret = x->once;
 	if (p->call != NULL && p->call->timeout_ms != 0)
 		x->total_ms = p->call->timeout_ms;
 	return (h->url.scheme == URL_HTTP || h->url.scheme == URL_HTTPS) &&

@@ -91,7 +91,10 @@ page_free(struct page **pp)
 	buf_free(&p->submission.members);
 	buf_free(&p->submission.journal_rest);
 	handoff_free(&p->submission.fresh);
-	arena_free(&p->submission.arena);
+	if (p->exchange.secret)
+		arena_wipe(&p->submission.arena);
+	else
+		arena_free(&p->submission.arena);
 	mem_free(pp);
 	crawl_leave(crawl);
 }
