@@ -199,6 +199,7 @@ send_request(struct caller_job *job)
 	x->head_bytes_max = CALLER_HEAD_BYTES_MAX;
 	/* A request with a key may arrive twice. */
 	x->once = job->call->key.n == 0;
+	x->secret = true;
 	job->state = CALLER_SENT;
 	transport_start(job->connections->transport, x);
 }

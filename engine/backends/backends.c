@@ -34,21 +34,6 @@ backends_hold(struct backends *set)
 	return set;
 }
 
-static void
-overwrite_text(struct str secret)
-{
-	if (secret.n > 0)
-		explicit_bzero((void *)(uintptr_t)secret.p, secret.n);
-}
-
-static void
-overwrite_secrets(const struct backend *b)
-{
-	for (size_t i = 0; i < b->headers_n; i++)
-		overwrite_text(b->headers[i].value);
-	overwrite_text(b->ticket_key);
-}
-
 void
 backends_release(struct backends **sp)
 {
@@ -57,8 +42,7 @@ backends_release(struct backends **sp)
 	*sp = NULL;
 	if (set == NULL || atomic_fetch_sub(&set->users, 1) > 1)
 		return;
-	for (size_t i = 0; i < set->n; i++)
-		overwrite_secrets(&set->items[i]);
+	secret_memory_free(&set->secrets);
 	arena_free(&set->arena);
 	mem_free(&set);
 }

@@ -7,12 +7,14 @@
 #include <stdatomic.h>
 
 #include "engine/backends/backends.h"
+#include "os/secret_memory.h"
 
 struct backends {
 	atomic_uint users;
 	struct backend *items;       /* `n` of them, in the file's order */
 	size_t n;
 	struct arena arena;
+	struct secret_memory secrets;        /* header values, ticket keys */
 };
 
 /* A set of `n` empty back ends, with one user. */

@@ -181,7 +181,7 @@ read_header(struct entry *e, const char *member, size_t i, yyjson_val *key,
 		return wrong(e, ERR_FULL, member, "%.*s must have at most %u "
 		    "bytes", STR_FMT(name), BACKEND_HEADER_BYTES_MAX);
 	headers[i].name = arena_copy(&e->set->arena, name);
-	headers[i].value = arena_copy(&e->set->arena, value);
+	headers[i].value = secret_memory_copy(&e->set->secrets, value);
 	return OK;
 }
 
@@ -236,7 +236,8 @@ read_ticket_key(struct entry *e, const char *member, yyjson_val *v)
 	    key.n >= BACKEND_TICKET_KEY_BYTES_MIN &&
 	    key.n <= BACKEND_TICKET_KEY_BYTES_MAX;
 	if (read)
-		e->b->ticket_key = arena_copy(&e->set->arena, buf_str(&key));
+		e->b->ticket_key = secret_memory_copy(&e->set->secrets,
+		    buf_str(&key));
 	explicit_bzero(key.p, key.cap);
 	return read ? OK : wrong(e, ERR_INPUT, member, "must be base64 of %u "
 	    "to %u bytes", BACKEND_TICKET_KEY_BYTES_MIN,

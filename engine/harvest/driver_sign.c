@@ -162,6 +162,8 @@ sign_basic(struct exchange *x, const struct oauth1_keys *k, bool encoded,
 {
 	FREED(buf_free) struct buf both = BUF_INIT, value = BUF_INIT;
 
+	/* A buffer that grows would leave a copy behind. */
+	buf_reserve(&both, 3 * (k->consumer.n + k->consumer_secret.n) + 2);
 	if (encoded) {
 		url_text_encode(&both, k->consumer);
 		buf_put_char(&both, ':');
@@ -170,6 +172,7 @@ sign_basic(struct exchange *x, const struct oauth1_keys *k, bool encoded,
 		buf_printf(&both, "%.*s:%.*s", STR_FMT(k->consumer),
 		    STR_FMT(k->consumer_secret));
 	}
+	buf_reserve(&value, 2 * both.n + 16);
 	buf_put_text(&value, "Basic ");
 	base64_put(&value, buf_str(&both));
 	add_field(x, "Authorization", arena_copy(a, buf_str(&value)), a);
@@ -183,6 +186,7 @@ sign_query(struct exchange *x, struct str secret, struct arena *a)
 	FREED(buf_free) struct buf url = BUF_INIT;
 
 	CHECK(str_ends(x->url, STR(REDACT_WORD)));
+	buf_reserve(&url, x->url.n + 3 * secret.n);
 	buf_put_str(&url, str_cut(x->url, 0, x->url.n -
 	    strlen(REDACT_WORD)));
 	url_text_encode(&url, secret);
