@@ -144,13 +144,23 @@ is_loopback_name(struct str host)
 	    str_eq_nocase(str_from(host, host.n - 10), STR(".localhost")));
 }
 
+/* Of this machine: what a NAT64 gateway would take for 127.0.0.1 is not. */
+static bool
+is_loopback_address(const struct ip *ip)
+{
+	static const struct ip v6 = { { [15] = 1 } };
+
+	return address_classify(ip->b) == ADDRESS_LOOPBACK &&
+	    (ip_is_v4(ip) || memcmp(ip, &v6, sizeof(v6)) == 0);
+}
+
 bool
 backend_host_is_loopback(struct str host)
 {
 	struct ip ip;
 
 	if (ip_from_text(without_brackets(host), &ip))
-		return address_classify(ip.b) == ADDRESS_LOOPBACK;
+		return is_loopback_address(&ip);
 	return is_loopback_name(host);
 }
 
@@ -262,7 +272,7 @@ bool
 backend_allows_address(const struct backend *b, struct str host,
     const struct ip *ip)
 {
-	bool is_loopback = address_classify(ip->b) == ADDRESS_LOOPBACK;
+	bool is_loopback = is_loopback_address(ip);
 	bool is_local = b->prefix.n == 0;
 	struct ip literal;
 

@@ -657,6 +657,8 @@ serves_loopback_without_a_file(void **state)
 		{ "http://0x7f.1/", OK },
 		{ "http://[::ffff:127.0.0.1]/", OK },
 		{ "http://0.0.0.0/", ERR_DENIED },
+		/* A gateway would take it for 127.0.0.1, of its own. */
+		{ "http://[64:ff9b::7f00:1]/", ERR_DENIED },
 		{ "http://10.0.0.1/", ERR_DENIED },
 		{ "http://169.254.169.254/", ERR_DENIED },
 		{ "https://example.org/", ERR_DENIED },
@@ -720,6 +722,7 @@ judges_connected_addresses(void **state)
 		{ NULL, "127.0.0.1", "127.0.0.1", true },
 		{ NULL, "[::1]", "::1", true },
 		{ NULL, "localhost", "::1", true },
+		{ NULL, "[64:ff9b::7f00:1]", "64:ff9b::7f00:1", false },
 		{ NULL, "localhost", "10.0.0.1", false },
 		{ NULL, "10.0.0.1", "10.0.0.1", false },
 		{ NULL, "be.test", "127.0.0.1", false },
