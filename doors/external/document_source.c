@@ -7,6 +7,7 @@ struct document_source {
 	/* One of them. */
 	struct document_run *documents;
 	struct web_run *web;
+	struct buf keys;             /* external_keys_put() */
 };
 
 static enum err
@@ -14,6 +15,7 @@ open_documents(const struct document_source_options *o,
     struct document_source *s, struct why *w)
 {
 	FREED(buf_free) struct buf order = BUF_INIT;
+	const struct external_connector *c = o->connector->connector;
 	const char *code;
 	struct document_run_options run = { .cursor = o->cursor,
 		.resumes = o->resumes, .private_hosts = o->connector->hosts,
@@ -22,8 +24,11 @@ open_documents(const struct document_source_options *o,
 		.batch = o->batch, .note = o->note, .ended = o->ended,
 		.arg = o->arg };
 
-	enum err e = task_order_make(o->connector->connector, o->params,
-	    o->credential, &order, w);
+	external_keys_put(c, o->params, &s->keys);
+	/* Who declares an API says which member has the id. */
+	if (external_connector_api(c) == NULL)
+		run.id_member = external_connector_doc_id_field(c);
+	enum err e = task_order_make(c, o->params, o->credential, &order, w);
 	run.order = buf_str(&order);
 	if (e == OK)
 		e = document_run_open(o->documents, &run, &s->documents,
@@ -52,7 +57,7 @@ document_source_open(const struct document_source_options *o,
 {
 	struct document_source *s = mem_new(sizeof(*s));
 
-	enum err e = external_connector_api(o->connector->connector) != NULL ?
+	enum err e = external_connector_runs(o->connector->connector) != NULL ?
 	    open_documents(o, s, w) : open_web(o, s, w);
 	*out = s;
 	if (e != OK)
@@ -73,8 +78,16 @@ enum err
 document_source_set_credential(struct document_source *s,
     struct str credential, struct why *w)
 {
-	return s->documents == NULL ? OK : document_run_set_credential(
-	    s->documents, credential, w);
+	FREED(buf_free) struct buf all = BUF_INIT;
+
+	if (s->documents == NULL)
+		return OK;
+	external_credential_join(buf_str(&s->keys), credential, &all);
+	enum err e = document_run_set_credential(s->documents, buf_str(&all),
+	    w);
+	if (all.cap > 0)
+		explicit_bzero(all.p, all.cap);
+	return e;
 }
 
 void
@@ -102,5 +115,6 @@ document_source_free(struct document_source **sp)
 		return;
 	document_run_free(&s->documents);
 	web_documents_close(&s->web);
+	buf_free(&(*sp)->keys);
 	mem_free(sp);
 }

@@ -41,8 +41,9 @@ struct document_source_options {
 MUST_USE enum err document_source_open(const struct document_source_options *,
     struct document_source **, struct why *);
 void document_source_taken(struct document_source *);
-/* The following calls are made with another credential, as task_credential_make()
- * has made it; copied.  Errors: those of document_run_set_credential(). */
+/* The following calls are made with another credential, as
+ * task_credential_make() has made it; copied.  Errors: those of
+ * document_run_set_credential(). */
 MUST_USE enum err document_source_set_credential(struct document_source *,
     struct str credential, struct why *);
 void document_source_stop(struct document_source *);

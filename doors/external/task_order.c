@@ -199,16 +199,29 @@ task_params_check(const struct external_connector *c, yyjson_val *params,
 
 /* ---- The credential ----------------------------------------------------- */
 
-/* The value that the back end sent for a key of the connector. */
-static struct str
-find_secret(yyjson_val *credential, const char *key)
+static bool
+has_key(const struct connector_key *k, const char *name)
 {
-	static const char *const by_password[] = { "token", "key" };
+	for (; k != NULL && k->name != NULL; k++)
+		if (strcmp(k->name, name) == 0)
+			return true;
+	return false;
+}
+
+/* The value that the back end sent for one of the connector's keys. */
+static struct str
+find_secret(yyjson_val *credential, const struct connector_key *keys,
+    const char *key)
+{
+	static const char *const by_password[] = { "token", "key", "api_key",
+		"secret" };
 	struct str own = json_text(yyjson_obj_get(credential, key));
 
 	if (own.n > 0)
 		return own;
-	if (strcmp(key, "username") == 0)
+	/* A key with a secret is a name with its password. */
+	if (strcmp(key, "username") == 0 ||
+	    (strcmp(key, "key") == 0 && has_key(keys, "secret")))
 		return json_text(yyjson_obj_get(credential, "user"));
 	return STR_ROW(str_of(key), by_password) < ARRAY_LEN(by_password) ?
 	    json_text(yyjson_obj_get(credential, "password")) : STR_NONE;
@@ -218,10 +231,11 @@ find_secret(yyjson_val *credential, const char *key)
 static size_t
 count_secret_bytes(const struct connector_key *k, yyjson_val *credential)
 {
+	const struct connector_key *keys = k;
 	size_t n = 2;
 
 	for (; k != NULL && k->name != NULL; k++)
-		n += 6 * (strlen(k->name) + find_secret(credential,
+		n += 6 * (strlen(k->name) + find_secret(credential, keys,
 		    k->name).n + 1);
 	return n;
 }
@@ -238,13 +252,13 @@ task_credential_make(const struct external_connector *c,
 	if (strcmp(kind, "oauth") == 0)
 		return why_field(w, ERR_INPUT, "credential", "the connector "
 		    "wants people to sign in, which is not built yet");
-	const struct connector_key *k =
-	    external_connector_runs(c)->credential;
+	const struct connector_key *keys =
+	    external_connector_runs(c)->credential, *k = keys;
 	/* A buffer that grows would leave a copy behind. */
 	buf_reserve(out, count_secret_bytes(k, credential));
 	json_object(out, NULL);
 	for (; k != NULL && k->name != NULL; k++) {
-		struct str value = find_secret(credential, k->name);
+		struct str value = find_secret(credential, keys, k->name);
 		if (value.n == 0)
 			continue;
 		json_str(out, k->name, value);
@@ -259,19 +273,21 @@ enum err
 task_order_make(const struct external_connector *c, struct str params,
     struct str credential, struct buf *out, struct why *w)
 {
-	FREED(buf_free) struct buf plain = BUF_INIT;
+	FREED(buf_free) struct buf plain = BUF_INIT, keys = BUF_INIT;
 	enum err e = external_order_make(c, params, &plain, w);
 
 	if (e != OK)
 		return e;
+	external_keys_put(c, params, &keys);
 	/* At once, so that no copy of the secret stays behind. */
-	buf_reserve(out, plain.n + credential.n + 32);
-	if (credential.n == 0) {
+	buf_reserve(out, plain.n + keys.n + credential.n + 32);
+	if (keys.n == 0 && credential.n == 0) {
 		buf_put_str(out, buf_str(&plain));
 		return OK;
 	}
 	json_object(out, NULL);
-	json_raw(out, "credentials", credential);
+	json_name(out, "credentials");
+	external_credential_join(buf_str(&keys), credential, out);
 	buf_put_char(out, ',');
 	buf_put_str(out, str_from(buf_str(&plain), 1));
 	return OK;

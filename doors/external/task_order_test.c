@@ -101,22 +101,16 @@ versions_are_numbers(void **state)
 	}
 }
 
-/* `made` NULL: it is refused. */
+/* For the connector; `made` NULL: the credential is refused. */
 static void
-expect_credential(const char *auth, const char *credential, const char *made)
+expect_made(struct external_connector *c, const char *credential,
+    const char *made)
 {
-	FREED(buf_free) struct buf text = BUF_INIT;
 	FREED(buf_free) struct buf given = testing_quoted(credential);
-	FREED(buf_free) struct buf want = testing_quoted(made != NULL ? made :
-	    "");
-	FREED(buf_free) struct buf got = BUF_INIT;
+	FREED(buf_free) struct buf want = testing_quoted(made == NULL ? "" :
+	    made), got = BUF_INIT;
 	struct why w = WHY_INIT;
 
-	buf_printf(&text, "{'name':'n','version':1,'title':'T','schema':{},"
-	    "'docIdField':'id','parameters':{'type':'object'},"
-	    "'credential':'basic','api':{'url':'https://a.example/',"
-	    "'label':'l','items':'/list','id':'/id','auth':{%s}}}", auth);
-	struct external_connector *c = testing_load(buf_text(&text));
 	yyjson_doc *doc = yyjson_read(given.p, given.n, 0);
 	enum err e = task_credential_make(c, yyjson_doc_get_root(doc), &got,
 	    &w);
@@ -129,6 +123,19 @@ expect_credential(const char *auth, const char *credential, const char *made)
 	external_connector_free(&c);
 }
 
+/* The same for a declared API with this `auth`. */
+static void
+expect_credential(const char *auth, const char *credential, const char *made)
+{
+	FREED(buf_free) struct buf text = BUF_INIT;
+
+	buf_printf(&text, "{'name':'n','version':1,'title':'T','schema':{},"
+	    "'docIdField':'id','parameters':{'type':'object'},"
+	    "'credential':'basic','api':{'url':'https://a.example/',"
+	    "'label':'l','items':'/list','id':'/id','auth':{%s}}}", auth);
+	expect_made(testing_load(buf_text(&text)), credential, made);
+}
+
 static void
 credentials_fit_the_api(void **state)
 {
@@ -139,6 +146,16 @@ credentials_fit_the_api(void **state)
 	    "{'token':'t'}");
 	expect_credential("'kind':'basic'", "{}", NULL);
 	expect_credential("'kind':'basic'", "{'oauth':{'user':'u'}}", NULL);
+	/* Those of harvests: one secret is the password, two are both. */
+	expect_made(testing_built_in("youtube_channel"),
+	    "{'user':'u','password':'p'}", "{'key':'p'}");
+	expect_made(testing_built_in("tumblr_blog_posts"),
+	    "{'user':'u','password':'p'}", "{'api_key':'p'}");
+	expect_made(testing_built_in("flickr_user"),
+	    "{'user':'u','password':'p'}", "{'key':'u','secret':'p'}");
+	expect_made(testing_built_in("flickr_user"),
+	    "{'key':'k','secret':'s'}", "{'key':'k','secret':'s'}");
+	expect_made(testing_built_in("flickr_user"), "{}", NULL);
 }
 
 static void

@@ -8,15 +8,6 @@
 #include "engine/external/external_own.h"
 #include "engine/external/oauth_own.h"
 
-static const unsigned char web_crawl[] = {
-#include "engine/external/web_crawl_json.inc"
-};
-
-/* Declarations of connectors that are programs, and so have no `api`. */
-static const struct str builtins[] = {
-	{ (const char *)web_crawl, sizeof(web_crawl) },
-};
-
 /* ---- Members ----------------------------------------------------------- */
 
 bool
@@ -128,9 +119,13 @@ read_members(struct external_reading *r, yyjson_val *root)
 	static const char *const names[] = { "name", "version", "title",
 		"description", "image", "parameters", "credential", "oauth",
 		"schema", "docIdField", "api", NULL };
+	static const char *const built_in_names[] = { "name", "version",
+		"title", "description", "parameters", "credential", "schema",
+		"docIdField", "harvest", NULL };
 	enum err e;
 
-	if ((e = external_read_members(r, root, "", names)) != OK ||
+	if ((e = external_read_members(r, root, "", r->is_builtin ?
+	    built_in_names : names)) != OK ||
 	    (e = read_texts(r, root)) != OK ||
 	    (e = read_credential(r, root)) != OK ||
 	    (e = read_schema(r, yyjson_obj_get(root, "schema"))) != OK ||
@@ -138,7 +133,11 @@ read_members(struct external_reading *r, yyjson_val *root)
 	    "parameters"))) != OK)
 		return e;
 	r->connector->api = yyjson_obj_get(root, "api");
-	return r->is_builtin ? OK : external_order_check(r);
+	if (r->is_builtin)
+		return external_harvest_read(r, yyjson_obj_get(root,
+		    "harvest"));
+	r->connector->runs = &json_api;
+	return external_order_check(r);
 }
 
 static enum err
@@ -166,8 +165,8 @@ read_file(struct external_reading *r, struct str text)
 	return read_members(r, root);
 }
 
-static enum err
-load_text(struct str text, const char *file_name, bool is_builtin,
+enum err
+external_load_text(struct str text, const char *file_name, bool is_builtin,
     struct external_connector **out, struct why *w)
 {
 	struct external_connector *c = mem_new(sizeof(*c));
@@ -184,17 +183,7 @@ enum err
 external_connector_load(struct str file_text, const char *file_name,
     struct external_connector **out, struct why *w)
 {
-	return load_text(file_text, file_name, false, out, w);
-}
-
-struct external_connector *
-external_connector_builtin(size_t i)
-{
-	struct external_connector *c = NULL;
-
-	if (i < ARRAY_LEN(builtins))
-		CHECK(load_text(builtins[i], NULL, true, &c, NULL) == OK);
-	return c;
+	return external_load_text(file_text, file_name, false, out, w);
 }
 
 void
@@ -288,7 +277,7 @@ external_connector_params_n(const struct external_connector *c)
 const struct connector *
 external_connector_runs(const struct external_connector *c)
 {
-	return c->api == NULL ? NULL : &json_api;
+	return c->runs;
 }
 
 /* ---- Documents --------------------------------------------------------- */

@@ -68,7 +68,7 @@ MUST_USE enum err external_connector_load(struct str file_text,
 /*
  * Load the built-in connector `i`; NULL: there are not so many.  The caller
  * frees it.  The first one is `web_crawl`, which engine/harvest/web_documents.h
- * runs.
+ * runs; the others are types of harvests, which the driver of harvests runs.
  */
 struct external_connector *external_connector_builtin(size_t i);
 void external_connector_free(struct external_connector **);
@@ -92,8 +92,8 @@ struct str external_connector_schema_text(const struct external_connector *);
 size_t external_connector_params_n(const struct external_connector *);
 /* The member `api`, an object; NULL: it is built in. */
 yyjson_val *external_connector_api(const struct external_connector *);
-/* The connector that runs its orders: `json_api`; NULL: it is built in and
- * takes no orders. */
+/* The connector that runs its orders: `json_api`, or the type of a harvest;
+ * NULL: it is `web_crawl`, which takes no orders. */
 const struct connector *external_connector_runs(
     const struct external_connector *);
 
@@ -151,11 +151,26 @@ bool external_params_conceal(const struct external_connector *,
  * A pair of the query ("since={since}") is left out when a parameter in it is
  * absent, or nothing is chosen.  The values of the parameter with "x-seed"
  * become the seeds.
- * Errors: INPUT: the address would be too long; STATE: the connector is built
- * in.
+ * The order of a built-in connector has the type of its harvest, and the other
+ * parameters as its options.
+ * Errors: INPUT: the address would be too long; STATE: the connector takes no
+ * orders.
  */
 MUST_USE enum err external_order_make(const struct external_connector *,
     struct str params, struct buf *out, struct why *w);
+/*
+ * Append the parameters that a harvest takes as keys of its credential, such as
+ * `instance`, as a JSON object; nothing where there are none.
+ */
+void external_keys_put(const struct external_connector *, struct str params,
+    struct buf *out);
+/*
+ * Append the credential of an order: the members of both objects, each of
+ * which may be empty; nothing where both are.  The caller overwrites the
+ * buffer, which does not grow after the credential is in it.
+ */
+void external_credential_join(struct str keys, struct str credential,
+    struct buf *out);
 
 /* ---- Documents --------------------------------------------------------- */
 

@@ -313,9 +313,9 @@ external_order_make(const struct external_connector *c, struct str params,
 	FREED(buf_free) struct buf url = BUF_INIT;
 	struct external_value *values;
 
-	if (c->api == NULL)
-		return why(w, ERR_STATE, "the connector is built in and takes "
-		    "no orders");
+	if (c->runs == NULL)
+		return why(w, ERR_STATE, "the connector makes a crawl, and "
+		    "takes no orders");
 	/* Parameters may be passwords. */
 	yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)params.p,
 	    params.n, YYJSON_READ_BIGNUM_AS_RAW, &json_wiping, NULL);
@@ -324,12 +324,14 @@ external_order_make(const struct external_connector *c, struct str params,
 		    "JSON");
 	enum err e = external_params_read(c, yyjson_doc_get_root(doc),
 	    &ignored, &a, &values, w);
-	if (e == OK)
+	if (e == OK && c->api != NULL)
 		fill_url(c, values, &url);
 	if (e == OK && url.n > JSON_TEXT_BYTES_MAX)
 		e = why_field(w, ERR_INPUT, "params", "the address that they "
 		    "make is longer than %u bytes", JSON_TEXT_BYTES_MAX);
-	if (e == OK) {
+	if (e == OK && c->api == NULL)
+		external_harvest_order(c, values, out);
+	if (e == OK && c->api != NULL) {
 		buf_put_char(out, '{');
 		json_str(out, "type", str_of(json_api.type));
 		put_seeds(c, values, out);

@@ -65,7 +65,7 @@ struct external_param {
 	bool required;
 	bool is_seed;
 	bool in_path;                /* a part of the address's path */
-	bool beside_seed;            /* in the pair of the query with the seed */
+	bool beside_seed;            /* in the query's pair with the seed */
 	yyjson_val *otherwise;       /* the default, or NULL */
 	/* Bounds of an integer, or of a date in microseconds since 1970. */
 	bool has_least, has_most;
@@ -89,6 +89,11 @@ struct external_connector {
 	struct oauth_declaration oauth;
 	struct str doc_id_field;
 	yyjson_val *schema, *api;    /* api: NULL if it is built in */
+	/* Runs its orders; NULL: a crawl, which takes none. */
+	const struct connector *runs;
+	/* A harvest's seed that begins so is a uid, any other one a token;
+	 * empty: all are what the harvest takes. */
+	struct str uid_begins;
 	struct external_param *params;
 	size_t params_n;
 };
@@ -130,6 +135,15 @@ MUST_USE enum err external_read_word(struct external_reading *,
 /* Read the member `parameters` into the connector. */
 MUST_USE enum err external_param_read_all(struct external_reading *,
     yyjson_val *parameters);
+/*
+ * external_connector_load(), of a file or of the text of a built-in connector,
+ * which has the member `harvest` in place of `api`.
+ */
+MUST_USE enum err external_load_text(struct str text, const char *file_name,
+    bool is_builtin, struct external_connector **out, struct why *);
+/* Read the member `harvest` of a built-in connector; NULL: it is a crawl. */
+MUST_USE enum err external_harvest_read(struct external_reading *,
+    yyjson_val *harvest);
 /* Check the placeholders of `api`, and mark the parameters in the path. */
 MUST_USE enum err external_order_check(struct external_reading *);
 
@@ -175,5 +189,9 @@ void external_value_put_encoded(const struct external_param *,
 MUST_USE enum err external_params_read(const struct external_connector *,
     yyjson_val *params, const struct external_params_faults *,
     struct arena *a, struct external_value **out, struct why *);
+
+/* Append the order of a harvest; the values are external_params_read()'s. */
+void external_harvest_order(const struct external_connector *,
+    const struct external_value *values, struct buf *out);
 
 #endif

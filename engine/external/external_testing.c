@@ -19,6 +19,20 @@ testing_load(const char *text)
 	return c;
 }
 
+struct external_connector *
+testing_built_in(const char *name)
+{
+	struct external_connector *c;
+
+	for (size_t i = 0; (c = external_connector_builtin(i)) != NULL; i++) {
+		if (str_eq(external_connector_name(c), str_of(name)))
+			return c;
+		external_connector_free(&c);
+	}
+	fail_msg("there is no %s", name);
+	return NULL;
+}
+
 void
 testing_refused(const char *text, const char *message)
 {

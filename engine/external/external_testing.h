@@ -20,6 +20,8 @@
 
 /* Load what must be right. */
 struct external_connector *testing_load(const char *text);
+/* The built-in connector of that name.  The caller frees it. */
+struct external_connector *testing_built_in(const char *name);
 /* Loading fails, with a message that begins with "f.json: " and this. */
 void testing_refused(const char *text, const char *message);
 

@@ -228,7 +228,6 @@ web_crawl_is_declared_like_others(void **state)
 	    STR("id")));
 	assert_string_equal(external_connector_credential(connector), "none");
 	assert_null(external_connector_runs(connector));
-	assert_null(external_connector_builtin(1));
 	check_params("{'seeds':['http://a.example/'],'depth':'2','include':"
 	    "['x$']}", "{'seeds':['http://a.example/'],'scope':'host','depth'"
 	    ":2,'pages_max':10000,'include':['x$']}");

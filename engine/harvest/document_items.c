@@ -1,4 +1,5 @@
 /* Items of an answer, as exports find them, become documents. */
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "engine/connector/item_json.h"
 #include "engine/harvest/document_own.h"
@@ -75,6 +76,25 @@ text_of(yyjson_val *v, struct arena *a)
 	return out;
 }
 
+/* With the id in front if the item has none under that name. */
+static struct str
+text_with_id(const struct document_list *l, const struct item *i,
+    struct arena *a)
+{
+	FREED(buf_free) struct buf out = BUF_INIT;
+	struct str text = text_of(i->json, a);
+
+	if (l->id_member.n == 0 || !yyjson_is_obj(i->json) ||
+	    yyjson_obj_getn(i->json, l->id_member.p, l->id_member.n) != NULL)
+		return text;
+	json_object(&out, NULL);
+	json_str(&out, l->id_member.p, i->id);
+	if (yyjson_obj_size(i->json) > 0)
+		buf_put_char(&out, ',');
+	buf_put_str(&out, str_from(text, 1));
+	return arena_copy(a, buf_str(&out));
+}
+
 static enum err
 take_item(void *arg, const struct item *i, struct why *w)
 {
@@ -87,7 +107,7 @@ take_item(void *arg, const struct item *i, struct why *w)
 	l->list = arena_grow(&l->arena, l->list, l->n, &l->cap, 32,
 	    sizeof(*l->list));
 	l->list[l->n++] = (struct document){ .id = arena_copy(&l->arena,
-	    i->id), .date = i->date, .json = text_of(i->json, &l->arena) };
+	    i->id), .date = i->date, .json = text_with_id(l, i, &l->arena) };
 	return OK;
 }
 

@@ -42,6 +42,7 @@ struct document_list {
 	struct arena arena;
 	struct document *list;
 	size_t n, cap;
+	struct str id_member;        /* as document_run_options has it */
 	uint64_t broken;             /* since the beginning */
 };
 /*

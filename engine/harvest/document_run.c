@@ -413,6 +413,8 @@ document_run_open(struct documents *all, const struct document_run_options *o,
 
 	r->all = all;
 	r->options = *o;
+	r->found.id_member = r->options.id_member = arena_copy(&r->arena,
+	    o->id_member);
 	r->wait.done = crawl_found;
 	list_init(&r->wait.node);
 	enum err e = read_order(r, code, w);

@@ -98,6 +98,9 @@ struct document_run_options {
 	/* The cursor was kept with a batch of this run, by an earlier process;
 	 * if it says that the run has ended, it has. */
 	bool resumes;
+	/* The member of a document that has its id: put in front where the
+	 * platform's item has no such member.  STR_NONE: none is put. */
+	struct str id_member;
 	/* HOST:PORT, whose addresses may be private: of a connector that an
 	 * operator has declared, its own. */
 	const struct str *private_hosts;

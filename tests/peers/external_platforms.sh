@@ -1,0 +1,3 @@
+#!/bin/bash
+# Types of harvests as connectors of the external door.
+exec python3 "${0%.sh}.py" "$@"
