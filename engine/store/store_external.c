@@ -6,7 +6,7 @@
 #define SHORT_COLUMNS "number, backend, connector, fid, crawler, endpoint," \
 	" version, reset, attempt, state, code, message, detail, emitted,"   \
 	" uploaded, spooled, rejected, dropped, rejected_before,"            \
-	" spool_bytes, node, created, updated, closed"
+	" spool_bytes, node, created, updated, closed, hash"
 #define COLUMNS SHORT_COLUMNS ", params, cursor, checkpoint, delivery"
 
 static const char *const state_names[] = {
@@ -46,6 +46,9 @@ check_order(const struct store_task *t, struct why *w)
 		    STORE_ENDPOINT_BYTES_MAX, w);
 	if (e == OK)
 		e = store_check_json("params", t->params, w);
+	if (e == OK && t->hash.n > 0)
+		e = store_check_text("hash", t->hash, STORE_HASH_BYTES_MAX,
+		    w);
 	if (e == OK && t->version > INT64_MAX)
 		e = why_field(w, ERR_INPUT, "version", "it is too big");
 	return e;
@@ -164,6 +167,7 @@ read_short(struct query *q, struct arena *a, struct store_task *t,
 		.created = { query_get_i64(q, 21) },
 		.updated = { query_get_i64(q, 22) },
 		.closed = { query_get_i64(q, 23) },
+		.hash = arena_copy(a, query_get_str(q, 24)),
 	};
 	if (i == ARRAY_LEN(state_names))
 		return why(w, ERR_CORRUPT, "task %llu has no state",
@@ -182,10 +186,10 @@ read_whole(struct query *q, struct arena *a, struct store_task *t, size_t *n,
 		if (*n > 0)
 			continue;
 		read = read_short(q, a, t, w);
-		t->params = arena_copy(a, query_get_str(q, 24));
-		t->cursor = arena_copy(a, query_get_str(q, 25));
-		t->checkpoint = arena_copy(a, query_get_str(q, 26));
-		t->delivery = arena_copy(a, query_get_str(q, 27));
+		t->params = arena_copy(a, query_get_str(q, 25));
+		t->cursor = arena_copy(a, query_get_str(q, 26));
+		t->checkpoint = arena_copy(a, query_get_str(q, 27));
+		t->delivery = arena_copy(a, query_get_str(q, 28));
 	}
 	enum err e = query_end(&q, w);
 	return e == OK ? read : e;
@@ -295,8 +299,9 @@ insert_task(struct store *st, const struct store_task *t, struct wall now,
 {
 	struct query *q = database_query(st->db, "INSERT INTO external_task"
 	    " (backend, connector, fid, crawler, endpoint, params, version,"
-	    " reset, node, state, created, updated) VALUES (?1, ?2, ?3, ?4,"
-	    " ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11) RETURNING number");
+	    " reset, node, state, created, updated, hash) VALUES (?1, ?2, ?3,"
+	    " ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12)"
+	    " RETURNING number");
 
 	query_str(q, 1, t->backend);
 	query_str(q, 2, t->connector);
@@ -309,6 +314,7 @@ insert_task(struct store *st, const struct store_task *t, struct wall now,
 	query_str(q, 9, st->node);
 	query_str(q, 10, state_text(STORE_TASK_ACCEPTED));
 	query_i64(q, 11, now.us);
+	query_str(q, 12, store_text(t->hash));
 	while (query_step(q))
 		*id = (uint64_t)query_get_i64(q, 0);
 	return query_end(&q, w);
@@ -361,7 +367,7 @@ retry_query(struct store *st, uint64_t id, const struct store_task *t,
 {
 	struct query *q = database_query(st->db, "UPDATE external_task SET"
 	    " endpoint = ?2, params = ?3, crawler = ?4, version = ?5,"
-	    " reset = ?6, node = ?7, state = ?8, updated = ?9,"
+	    " reset = ?6, node = ?7, state = ?8, updated = ?9, hash = ?11,"
 	    " attempt = attempt + 1, code = 0, message = '', detail = '',"
 	    " closed = NULL, rejected_before = rejected,"
 	    " cursor = CASE WHEN ?10 = 1 THEN cursor ELSE '' END,"
@@ -378,6 +384,7 @@ retry_query(struct store *st, uint64_t id, const struct store_task *t,
 	query_str(q, 8, state_text(STORE_TASK_ACCEPTED));
 	query_i64(q, 9, now.us);
 	query_i64(q, 10, keep_cursor && !t->reset);
+	query_str(q, 11, store_text(t->hash));
 	return q;
 }
 
@@ -620,6 +627,8 @@ store_task_forget(struct store *st, struct wall before, size_t *n,
 		*n = (size_t)query_changes(q);
 		e = query_end(&q, w);
 	}
+	if (e == OK && *n > 0)
+		e = store_declaration_forget(st, w);
 	e = store_leave(st, mine, e, w);
 	if (e != OK)
 		*n = 0;

@@ -68,6 +68,8 @@ struct store_task {
 	struct str endpoint;         /* an URL; its query may be signed */
 	struct str params;           /* JSON, without secrets */
 	uint64_t version;            /* of the connector; 0: none was named */
+	/* Which declaration this attempt runs; empty: the one that is there. */
+	struct str hash;
 	bool reset;                  /* this attempt ignores older cursors */
 	/* The store sets what follows. */
 	uint64_t attempt;            /* from 1 */
@@ -99,7 +101,7 @@ MUST_USE enum err store_task_put(struct store *, const struct store_task *,
     bool *made, struct why *);
 /*
  * Begin a new attempt of a closed task (STATE: it is open) on this daemon, with
- * `t`'s endpoint, params, crawler, version and reset.  Cursor and checkpoint
+ * `t`'s endpoint, params, crawler, version, hash and reset.  Cursor and checkpoint
  * stay if `keep_cursor` and not t->reset.  What is left in the spool stays.
  * FULL as store_task_put().  A daemon that has run the earlier attempt has
  * stopped it before.  After UNREACHED: STATE may mean that it is done.
@@ -304,18 +306,38 @@ MUST_USE enum err store_cursor_reset(struct store *,
 /* ---- Registrations ------------------------------------------------------- */
 
 #define STORE_HASH_BYTES_MAX 128u
+#define STORE_DECLARATION_BYTES_MAX ((size_t)1 << 20)
+#define STORE_OBJECT_BYTES_MAX ((size_t)4 << 20)
 #define STORE_REGISTRATIONS_MAX 10000u
+/* Of a connector at one back end, besides the published one.  Beyond it the
+ * lowest go. */
+#define STORE_VERSIONS_MAX 100u
 
 struct store_registration {
 	struct str backend, connector;
 	struct str fid;              /* of the external object there */
 	uint64_t version;            /* which the back end counts up */
 	struct str hash;             /* of the connector's file, in hex */
+	/* The external object as it was sent, without its headers; only the
+	 * newest version's is kept. */
+	struct str object;
+	uint64_t token;              /* id of the token in its headers; or 0 */
 	struct wall registered;
 };
-/* Put, or replace, that of the backend, connector and version. */
+/*
+ * Put, or replace, that of the backend, connector and version, and with it the
+ * declaration, the text with that hash; empty: the connector is built in.  A
+ * declaration is kept once, as long as a version or a task names its hash.
+ */
 MUST_USE enum err store_registration_put(struct store *,
-    const struct store_registration *, struct wall now, struct why *);
+    const struct store_registration *, struct str declaration,
+    struct wall now, struct why *);
+/* Forget all versions of the connector at the back end; there may be none. */
+MUST_USE enum err store_registration_forget(struct store *,
+    struct str backend, struct str connector, struct why *);
+/* ABSENT: no version and no task names the hash.  Memory: `a`. */
+MUST_USE enum err store_declaration_get(struct store *, struct str hash,
+    struct arena *a, struct str *declaration, struct why *);
 MUST_USE enum err store_registration_get(struct store *, struct str backend,
     struct str connector, uint64_t version, struct arena *a,
     struct store_registration *, struct why *);
@@ -323,7 +345,8 @@ MUST_USE enum err store_registration_get(struct store *, struct str backend,
 MUST_USE enum err store_registration_newest(struct store *,
     struct str backend, struct str connector, struct arena *a,
     struct store_registration *, struct why *);
-/* All, by backend, connector and version; an empty connector: of all. */
+/* All, by backend, connector and version, without their objects; an empty
+ * connector: of all. */
 MUST_USE enum err store_registration_list(struct store *,
     struct str connector, struct arena *a, struct store_registration **,
     size_t *n, struct why *);

@@ -75,6 +75,10 @@ struct store_task_head {
 MUST_USE enum err store_task_head(struct store *, uint64_t id, bool owned,
     struct store_task_head *, struct why *);
 
+/* Forget the declarations that no version and no task names, within a group;
+ * store_registration.c. */
+MUST_USE enum err store_declaration_forget(struct store *, struct why *);
+
 /*
  * For rows with sealed text: the name of a key, and the beginning of what is
  * authenticated beside the text: what kind of row it is, whose, and under which

@@ -108,10 +108,58 @@ store_cursor_reset(struct store *st, const struct store_crawler *c,
 
 /* -- Registrations -- */
 
-#define COLUMNS "backend, connector, version, fid, hash, registered"
+#define COLUMNS "backend, connector, version, fid, hash, registered, token"
+
+/* -- Declarations -- */
 
 static enum err
-check_registration(const struct store_registration *r, struct why *w)
+put_declaration(struct store *st, struct str hash, struct str declaration,
+    struct why *w)
+{
+	struct query *q = database_query(st->db, "INSERT INTO"
+	    " external_declaration (hash, declaration) VALUES (?1, ?2)"
+	    " ON CONFLICT (hash) DO NOTHING");
+
+	query_str(q, 1, hash);
+	query_str(q, 2, declaration);
+	return store_run(q, NULL, w);
+}
+
+enum err
+store_declaration_get(struct store *st, struct str hash, struct arena *a,
+    struct str *declaration, struct why *w)
+{
+	struct query *q = database_query(st->db, "SELECT declaration FROM"
+	    " external_declaration WHERE hash = ?1");
+	bool found = false;
+
+	query_str(q, 1, store_text(hash));
+	if (query_step(q)) {
+		found = true;
+		*declaration = arena_copy(a, query_get_str(q, 0));
+	}
+	enum err e = query_end(&q, w);
+	return e != OK || found ? e : why(w, ERR_ABSENT, "there is no "
+	    "connector with the hash %.*s", STR_FMT(str_cut(hash, 0,
+	    STORE_HASH_BYTES_MAX)));
+}
+
+enum err
+store_declaration_forget(struct store *st, struct why *w)
+{
+	return store_run(database_query(st->db, "DELETE FROM"
+	    " external_declaration WHERE NOT EXISTS (SELECT 1 FROM"
+	    " external_registration r WHERE r.hash ="
+	    " external_declaration.hash) AND NOT EXISTS (SELECT 1 FROM"
+	    " external_task t WHERE t.hash = external_declaration.hash"
+	    " AND t.hash <> '')"), NULL, w);
+}
+
+/* -- Rows of registrations -- */
+
+static enum err
+check_registration(const struct store_registration *r, struct str declaration,
+    struct why *w)
 {
 	enum err e = store_check_text("backend", r->backend,
 	    STORE_NAME_BYTES_MAX, w);
@@ -124,9 +172,29 @@ check_registration(const struct store_registration *r, struct why *w)
 	if (e == OK)
 		e = store_check_text("hash", r->hash, STORE_HASH_BYTES_MAX,
 		    w);
+	if (e == OK)
+		e = store_check_lines("object", r->object,
+		    STORE_OBJECT_BYTES_MAX, w);
+	if (e == OK)
+		e = store_check_lines("declaration", declaration,
+		    STORE_DECLARATION_BYTES_MAX, w);
 	if (e == OK && r->version > INT64_MAX)
 		e = why_field(w, ERR_INPUT, "version", "it is too big");
 	return e;
+}
+
+static void
+bind_registration(struct query *q, const struct store_registration *r,
+    struct wall now)
+{
+	query_str(q, 1, r->backend);
+	query_str(q, 2, r->connector);
+	store_bind_id(q, 3, r->version);
+	query_str(q, 4, r->fid);
+	query_str(q, 5, r->hash);
+	query_i64(q, 6, now.us);
+	store_bind_id(q, 7, r->token);
+	query_str(q, 8, store_text(r->object));
 }
 
 static enum err
@@ -134,15 +202,11 @@ replace_registration(struct store *st, const struct store_registration *r,
     struct wall now, bool *changed, struct why *w)
 {
 	struct query *q = database_query(st->db, "UPDATE external_registration"
-	    " SET fid = ?4, hash = ?5, registered = ?6 WHERE backend = ?1"
-	    " AND connector = ?2 AND version = ?3");
+	    " SET fid = ?4, hash = ?5, registered = ?6, token = ?7,"
+	    " object = ?8 WHERE backend = ?1 AND connector = ?2"
+	    " AND version = ?3");
 
-	query_str(q, 1, r->backend);
-	query_str(q, 2, r->connector);
-	store_bind_id(q, 3, r->version);
-	query_str(q, 4, r->fid);
-	query_str(q, 5, r->hash);
-	query_i64(q, 6, now.us);
+	bind_registration(q, r, now);
 	return store_run(q, changed, w);
 }
 
@@ -157,31 +221,92 @@ insert_registration(struct store *st, const struct store_registration *r,
 	if (e != OK)
 		return e;
 	struct query *q = database_query(st->db, "INSERT INTO"
-	    " external_registration (" COLUMNS ")"
-	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
+	    " external_registration (" COLUMNS ", object)"
+	    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+	bind_registration(q, r, now);
+	return store_run(q, NULL, w);
+}
+
+static enum err
+forget_objects(struct store *st, const struct store_registration *r,
+    struct why *w)
+{
+	struct query *q = database_query(st->db, "UPDATE external_registration"
+	    " SET object = '' WHERE backend = ?1 AND connector = ?2"
+	    " AND object <> '' AND version < (SELECT max(version) FROM"
+	    " external_registration WHERE backend = ?1 AND connector = ?2)");
+
 	query_str(q, 1, r->backend);
 	query_str(q, 2, r->connector);
-	store_bind_id(q, 3, r->version);
-	query_str(q, 4, r->fid);
-	query_str(q, 5, r->hash);
-	query_i64(q, 6, now.us);
 	return store_run(q, NULL, w);
+}
+
+static enum err
+forget_versions(struct store *st, const struct store_registration *r,
+    struct why *w)
+{
+	struct query *q = database_query(st->db, "DELETE FROM"
+	    " external_registration WHERE backend = ?1 AND connector = ?2"
+	    " AND version <= (SELECT version FROM external_registration"
+	    " WHERE backend = ?1 AND connector = ?2 ORDER BY version DESC"
+	    " LIMIT 1 OFFSET ?3) AND version NOT IN (SELECT version FROM"
+	    " external_published WHERE connector = ?2)");
+
+	query_str(q, 1, r->backend);
+	query_str(q, 2, r->connector);
+	query_i64(q, 3, STORE_VERSIONS_MAX);
+	return store_run(q, NULL, w);
+}
+
+static enum err
+put_registration(struct store *st, const struct store_registration *r,
+    struct str declaration, struct wall now, struct why *w)
+{
+	bool changed = false;
+
+	enum err e = replace_registration(st, r, now, &changed, w);
+	if (e == OK && !changed)
+		e = insert_registration(st, r, now, w);
+	if (e == OK && declaration.n > 0)
+		e = put_declaration(st, r->hash, declaration, w);
+	if (e == OK)
+		e = forget_objects(st, r, w);
+	if (e == OK)
+		e = forget_versions(st, r, w);
+	return e == OK ? store_declaration_forget(st, w) : e;
 }
 
 enum err
 store_registration_put(struct store *st, const struct store_registration *r,
-    struct wall now, struct why *w)
+    struct str declaration, struct wall now, struct why *w)
 {
-	bool mine, changed = false;
+	bool mine;
 
-	enum err e = check_registration(r, w);
+	enum err e = check_registration(r, declaration, w);
 	if (e == OK)
 		e = store_enter(st, &mine, w);
 	if (e != OK)
 		return e;
-	e = replace_registration(st, r, now, &changed, w);
-	if (e == OK && !changed)
-		e = insert_registration(st, r, now, w);
+	return store_leave(st, mine, put_registration(st, r, declaration, now,
+	    w), w);
+}
+
+enum err
+store_registration_forget(struct store *st, struct str backend,
+    struct str connector, struct why *w)
+{
+	bool mine;
+	enum err e = store_enter(st, &mine, w);
+
+	if (e != OK)
+		return e;
+	struct query *q = database_query(st->db, "DELETE FROM"
+	    " external_registration WHERE backend = ?1 AND connector = ?2");
+	query_str(q, 1, store_text(backend));
+	query_str(q, 2, store_text(connector));
+	e = store_run(q, NULL, w);
+	if (e == OK)
+		e = store_declaration_forget(st, w);
 	return store_leave(st, mine, e, w);
 }
 
@@ -200,6 +325,8 @@ read_registrations(struct query *q, struct arena *a,
 			.fid = arena_copy(a, query_get_str(q, 3)),
 			.hash = arena_copy(a, query_get_str(q, 4)),
 			.registered = { query_get_i64(q, 5) },
+			.token = (uint64_t)query_get_i64(q, 6),
+			.object = arena_copy(a, query_get_str(q, 7)),
 		};
 	}
 	enum err e = store_rows_end(&r, &q, OK, a, w);
@@ -230,8 +357,8 @@ store_registration_get(struct store *st, struct str backend,
     struct str connector, uint64_t version, struct arena *a,
     struct store_registration *out, struct why *w)
 {
-	struct query *q = database_query(st->db, "SELECT " COLUMNS " FROM"
-	    " external_registration WHERE backend = ?1 AND connector = ?2"
+	struct query *q = database_query(st->db, "SELECT " COLUMNS ", object"
+	    " FROM external_registration WHERE backend = ?1 AND connector = ?2"
 	    " AND version = ?3");
 
 	query_str(q, 1, store_text(backend));
@@ -245,8 +372,8 @@ store_registration_newest(struct store *st, struct str backend,
     struct str connector, struct arena *a, struct store_registration *out,
     struct why *w)
 {
-	struct query *q = database_query(st->db, "SELECT " COLUMNS " FROM"
-	    " external_registration WHERE backend = ?1 AND connector = ?2"
+	struct query *q = database_query(st->db, "SELECT " COLUMNS ", object"
+	    " FROM external_registration WHERE backend = ?1 AND connector = ?2"
 	    " ORDER BY version DESC LIMIT 1");
 
 	query_str(q, 1, store_text(backend));
@@ -259,8 +386,8 @@ store_registration_list(struct store *st, struct str connector,
     struct arena *a, struct store_registration **list, size_t *n,
     struct why *w)
 {
-	struct query *q = database_query(st->db, "SELECT " COLUMNS " FROM"
-	    " external_registration WHERE ?1 = '' OR connector = ?1"
+	struct query *q = database_query(st->db, "SELECT " COLUMNS ", ''"
+	    " FROM external_registration WHERE ?1 = '' OR connector = ?1"
 	    " ORDER BY backend, connector, version");
 
 	query_str(q, 1, store_text(connector));

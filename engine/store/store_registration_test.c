@@ -135,8 +135,9 @@ one_cursor_for_a_crawler(void **state)
 static void
 registrations(void **state)
 {
-	struct store_registration r = { STR("acme"), STR("feed"), STR("x1"),
-	    3, STR("abcd"), { 0 } }, got, *list;
+	struct store_registration r = { .backend = STR("acme"),
+	    .connector = STR("feed"), .fid = STR("x1"), .version = 3,
+	    .hash = STR("abcd") }, got, *list;
 	struct why w = WHY_INIT;
 	uint64_t version;
 	size_t n;
@@ -148,14 +149,14 @@ registrations(void **state)
 	    NULL), ERR_ABSENT);
 	assert_int_equal(store_published_put(store, STR("feed"), 3, t0, NULL),
 	    ERR_ABSENT);
-	ok(store_registration_put(store, &r, t0, &w), &w);
+	ok(store_registration_put(store, &r, STR(""), t0, &w), &w);
 	r.version = 12;
-	ok(store_registration_put(store, &r, t0, &w), &w);
+	ok(store_registration_put(store, &r, STR(""), t0, &w), &w);
 	r.hash = STR("ef01");
-	ok(store_registration_put(store, &r, at_second(1), &w), &w);
+	ok(store_registration_put(store, &r, STR(""), at_second(1), &w), &w);
 	r.backend = STR("beta");
 	r.version = 20;
-	ok(store_registration_put(store, &r, t0, &w), &w);
+	ok(store_registration_put(store, &r, STR(""), t0, &w), &w);
 	ok(store_registration_newest(store, STR("acme"), STR("feed"), &arena,
 	    &got, &w), &w);
 	assert_int_equal(got.version, 12);
@@ -185,12 +186,139 @@ registrations(void **state)
 	    NULL), ERR_ABSENT);
 	/* Limits. */
 	r.hash = x_text(STORE_HASH_BYTES_MAX + 1);
-	refused(store_registration_put(store, &r, t0, &w), ERR_FULL, "hash",
+	refused(store_registration_put(store, &r, STR(""), t0, &w), ERR_FULL, "hash",
 	    &w);
 	r.hash = x_text(STORE_HASH_BYTES_MAX);
 	r.version = UINT64_MAX;
-	refused(store_registration_put(store, &r, t0, &w), ERR_INPUT,
+	refused(store_registration_put(store, &r, STR(""), t0, &w), ERR_INPUT,
 	    "version", &w);
+}
+
+static void
+assert_declaration(const char *hash, const char *text)
+{
+	struct str got = STR_NONE;
+	enum err e = store_declaration_get(store, str_of(hash), &arena, &got,
+	    NULL);
+
+	assert_int_equal(e, text == NULL ? ERR_ABSENT : OK);
+	if (text != NULL)
+		assert_text(got, text);
+}
+
+/* The object of the newest version, and a text for each hash that is named. */
+static void
+declarations(void **state)
+{
+	struct store_registration r = { .backend = STR("acme"),
+	    .connector = STR("feed"), .fid = STR("x1"), .version = 1,
+	    .hash = STR("h1"), .object = STR("{}"), .token = 7 }, got;
+	struct why w = WHY_INIT;
+
+	(void)state;
+	assert_declaration("h1", NULL);
+	ok(store_registration_put(store, &r, STR("first"), t0, &w), &w);
+	r.backend = STR("beta");
+	ok(store_registration_put(store, &r, STR("first"), t0, &w), &w);
+	r.version = 2;
+	r.hash = STR("h2");
+	r.object = STR("{\"a\":1}");
+	ok(store_registration_put(store, &r, STR("second"), t0, &w), &w);
+	assert_declaration("h1", "first");
+	assert_declaration("h2", "second");
+	ok(store_registration_newest(store, STR("beta"), STR("feed"), &arena,
+	    &got, &w), &w);
+	assert_text(got.object, "{\"a\":1}");
+	assert_int_equal(got.token, 7);
+	ok(store_registration_get(store, STR("beta"), STR("feed"), 1, &arena,
+	    &got, &w), &w);
+	assert_text(got.object, "");
+	/* A version of another connector that has the same text. */
+	ok(store_registration_forget(store, STR("beta"), STR("feed"), &w),
+	    &w);
+	assert_declaration("h1", "first");
+	assert_declaration("h2", NULL);
+	ok(store_registration_forget(store, STR("acme"), STR("feed"), &w),
+	    &w);
+	assert_declaration("h1", NULL);
+	ok(store_registration_forget(store, STR("acme"), STR("feed"), &w),
+	    &w);
+	refused(store_registration_put(store, &r, x_text(
+	    STORE_DECLARATION_BYTES_MAX + 1), t0, &w), ERR_FULL,
+	    "declaration", &w);
+	ok(store_registration_put(store, &r, x_text(
+	    STORE_DECLARATION_BYTES_MAX), t0, &w), &w);
+	r.object = x_text(STORE_OBJECT_BYTES_MAX + 1);
+	refused(store_registration_put(store, &r, STR(""), t0, &w), ERR_FULL,
+	    "object", &w);
+}
+
+/* A task keeps its connector until it is forgotten. */
+static void
+tasks_keep_declarations(void **state)
+{
+	struct store_registration r = { .backend = STR("acme"),
+	    .connector = STR("feed"), .fid = STR("x1"), .version = 1,
+	    .hash = STR("h1") };
+	struct store_task t = { .backend = STR("acme"),
+	    .connector = STR("feed"), .fid = STR("t1"),
+	    .endpoint = STR("http://127.0.0.1/"), .params = STR("{}"),
+	    .version = 1, .hash = STR("h1") }, got;
+	const struct store_task_end end = {
+	    .status = { .state = STORE_TASK_DONE, .code = 200 } };
+	struct why w = WHY_INIT;
+	bool done;
+	size_t n;
+
+	(void)state;
+	ok(store_registration_put(store, &r, STR("first"), t0, &w), &w);
+	ok(store_task_put(store, &t, 1, t0, &arena, &got, &done, &w), &w);
+	assert_text(got.hash, "h1");
+	ok(store_registration_forget(store, STR("acme"), STR("feed"), &w),
+	    &w);
+	assert_declaration("h1", "first");
+	ok(store_task_close(store, got.id, &end, t0, &done, &w), &w);
+	t.hash = STR("");
+	ok(store_task_retry(store, got.id, &t, true, 1, t0, &w), &w);
+	ok(store_task_find(store, STR("acme"), STR("t1"), &arena, &got, &w),
+	    &w);
+	assert_text(got.hash, "");
+	ok(store_task_close(store, got.id, &end, t0, &done, &w), &w);
+	t.hash = STR("h1");
+	ok(store_task_retry(store, got.id, &t, true, 1, t0, &w), &w);
+	ok(store_task_close(store, got.id, &end, t0, &done, &w), &w);
+	assert_declaration("h1", "first");
+	ok(store_task_forget(store, at_second(1), &n, &w), &w);
+	assert_int_equal(n, 1);
+	assert_declaration("h1", NULL);
+	t.hash = x_text(STORE_HASH_BYTES_MAX + 1);
+	refused(store_task_put(store, &t, 1, t0, &arena, &got, &done, &w),
+	    ERR_FULL, "hash", &w);
+}
+
+/* The lowest versions go, but not the published one. */
+static void
+versions_are_bounded(void **state)
+{
+	struct store_registration r = { .backend = STR("acme"),
+	    .connector = STR("feed"), .fid = STR("x1"), .hash = STR("h") },
+	    got, *list;
+	struct why w = WHY_INIT;
+	size_t n;
+
+	(void)state;
+	for (r.version = 1; r.version <= STORE_VERSIONS_MAX; r.version++)
+		ok(store_registration_put(store, &r, STR("x"), t0, &w), &w);
+	ok(store_registration_get(store, STR("acme"), STR("feed"), 1, &arena,
+	    &got, &w), &w);
+	ok(store_published_put(store, STR("feed"), 2, t0, &w), &w);
+	for (; r.version <= STORE_VERSIONS_MAX + 3; r.version++)
+		ok(store_registration_put(store, &r, STR("x"), t0, &w), &w);
+	ok(store_registration_list(store, STR(""), &arena, &list, &n, &w),
+	    &w);
+	assert_int_equal(n, STORE_VERSIONS_MAX + 1);
+	assert_int_equal(list[0].version, 2);
+	assert_int_equal(list[1].version, 4);
 }
 
 static void
@@ -217,8 +345,9 @@ cursors_are_bounded(void **state)
 static void
 registrations_are_bounded(void **state)
 {
-	struct store_registration r = { STR("acme"), STR("feed"), STR("x1"),
-	    3, STR("abcd"), { 0 } };
+	struct store_registration r = { .backend = STR("acme"),
+	    .connector = STR("feed"), .fid = STR("x1"), .version = 3,
+	    .hash = STR("abcd") };
 	struct why w = WHY_INIT;
 
 	(void)state;
@@ -227,10 +356,10 @@ registrations_are_bounded(void **state)
 #define REGISTRATION "SELECT 'b', 'c', i, 'f', 'h', 1"
 	fill_table(COUNTED REGISTRATIONS REGISTRATION " FROM c", REGISTRATIONS
 	    REGISTRATION SERIES, STORE_REGISTRATIONS_MAX - 1);
-	ok(store_registration_put(store, &r, t0, &w), &w);
-	ok(store_registration_put(store, &r, at_second(1), &w), &w);
+	ok(store_registration_put(store, &r, STR(""), t0, &w), &w);
+	ok(store_registration_put(store, &r, STR(""), at_second(1), &w), &w);
 	r.version++;
-	refused(store_registration_put(store, &r, t0, &w), ERR_FULL, "", &w);
+	refused(store_registration_put(store, &r, STR(""), t0, &w), ERR_FULL, "", &w);
 }
 
 #define WITH(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -241,6 +370,8 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		WITH(one_cursor_for_a_crawler), WITH(cursors_are_bounded),
 		WITH(registrations), WITH(registrations_are_bounded),
+		WITH(declarations), WITH(tasks_keep_declarations),
+		WITH(versions_are_bounded),
 	};
 
 	if (!store_test_begin(argc, argv))

@@ -528,6 +528,32 @@ static const struct sql steps[] = {
 	"  key_id TEXT COLLATE \"C\" NOT NULL,"
 	"  sealed BYTEA NOT NULL,"
 	"  PRIMARY KEY (connector, provider));" },
+	/* Connectors of registered versions; see store_external.h. */
+	{ "CREATE TABLE external_declaration ("
+	"  hash TEXT PRIMARY KEY,"
+	"  declaration TEXT NOT NULL) STRICT;"
+	"ALTER TABLE external_registration"
+	"  ADD COLUMN object TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE external_registration"
+	"  ADD COLUMN token INTEGER NOT NULL DEFAULT 0;"
+	"CREATE INDEX external_registration_hash"
+	"  ON external_registration (hash);"
+	"ALTER TABLE external_task ADD COLUMN hash TEXT NOT NULL DEFAULT '';"
+	"CREATE INDEX external_task_hash ON external_task (hash)"
+	"  WHERE hash <> '';",
+
+	"CREATE TABLE external_declaration ("
+	"  hash TEXT COLLATE \"C\" PRIMARY KEY,"
+	"  declaration TEXT NOT NULL);"
+	"ALTER TABLE external_registration"
+	"  ADD COLUMN object TEXT NOT NULL DEFAULT '',"
+	"  ADD COLUMN token BIGINT NOT NULL DEFAULT 0;"
+	"CREATE INDEX external_registration_hash"
+	"  ON external_registration (hash);"
+	"ALTER TABLE external_task"
+	"  ADD COLUMN hash TEXT COLLATE \"C\" NOT NULL DEFAULT '';"
+	"CREATE INDEX external_task_hash ON external_task (hash)"
+	"  WHERE hash <> '';" },
 };
 
 static enum err

@@ -461,6 +461,7 @@ older_store(void **state)
 		{ "DROP TABLE external_login", NULL },
 		{ "DROP TABLE external_ticket", NULL },
 		{ "DROP TABLE external_client", NULL },
+		{ "DROP TABLE external_declaration", NULL },
 		{ "ALTER TABLE schedule DROP COLUMN claim", NULL },
 		{ "ALTER TABLE schedule DROP COLUMN node", NULL },
 		{ "ALTER TABLE schedule DROP COLUMN harvest_type", NULL },
