@@ -1,9 +1,10 @@
 /*
  * POST /task:
  *
- *     read ─► endpoint ─► find ─┬─► none: check ─► put ─────┐
- *                               ├─► open: the same? answer  ├─► run, answer
- *                               └─► closed: check ─► retry ─┘
+ *     read ─► find task, version ─► endpoint ─┬─► none: check ─► put ─────┐
+ *                                             ├─► open: the same? answer  │
+ *                                             └─► closed: check ─► retry ─┤
+ *                                                     run, answer ◄───────┘
  */
 #include "base/json_writer.h"
 #include "doors/external/handlers.h"
@@ -48,7 +49,9 @@ make_row(const struct external_request *x)
 		.connector = x->connector->name, .fid = x->fid,
 		.crawler = x->order.crawler, .endpoint = x->endpoint,
 		.params = buf_str(&x->concealed),
-		.version = x->order.version, .reset = x->order.reset };
+		.version = x->order.version > 0 ? x->order.version :
+		x->version.version, .hash = x->version.hash,
+		.reset = x->order.reset };
 }
 
 /* The crawler's last task has left its cursor. */
@@ -114,15 +117,24 @@ note_unknown(struct external_request *x, struct task_run *t)
 static void
 begin_task(struct external_request *x)
 {
+	FREED(buf_free) struct buf warning = BUF_INIT;
 	struct external_door *d = x->door;
 
 	log_info("external.accepted", "backend=%.*s connector=%.*s task=%.*s "
-	    "attempt=%llu", STR_FMT(x->backend->name),
+	    "attempt=%llu version=%llu", STR_FMT(x->backend->name),
 	    STR_FMT(x->connector->name), STR_FMT(x->fid),
-	    (unsigned long long)x->row.attempt);
+	    (unsigned long long)x->row.attempt,
+	    (unsigned long long)x->row.version);
+	if (x->version.choice == VERSION_AHEAD) {
+		version_put_warning(&x->version, &warning);
+		log_warn("external.version", "backend=%.*s task=%.*s text=%s",
+		    STR_FMT(x->backend->name), STR_FMT(x->fid),
+		    log_quoted(buf_str(&warning)));
+	}
 	if (!d->stopping) {
 		task_run_begin(d, &x->row, x->set, x->backend, x->connector,
-		    buf_str(&x->params), buf_str(&x->credential));
+		    buf_str(&x->params), buf_str(&x->credential),
+		    buf_str(&warning));
 		note_unknown(x, task_run_of_id(d, x->row.id));
 	}
 	answer_task(x);
@@ -242,13 +254,34 @@ repeat_task(struct external_request *x)
 }
 
 static void
+check_params(struct external_request *x)
+{
+	const struct external_connector *c = x->connector->connector;
+
+	x->faults = ARENA_NEW(&x->arena, struct task_faults);
+	x->faults->arena = &x->arena;
+	buf_clear(&x->params);
+	buf_clear(&x->concealed);
+	/* Passwords may be among them, and a buffer that grows would leave a
+	 * copy behind; escapes may make it longer than this. */
+	buf_reserve(&x->params, web_body(x->request).n + 1);
+	if (task_params_check(c, x->order.params, x->faults, &x->params) ==
+	    OK)
+		(void)external_params_conceal(c, buf_str(&x->params),
+		    &x->concealed);
+}
+
+static void
 found(struct external_request *x)
 {
-	if (x->result == ERR_ABSENT) {
+	if (x->forbidden.n > 0) {
+		refuse(x, 403, x->forbidden.p);
+		return;
+	}
+	check_params(x);
+	if (!x->is_there) {
 		if (check_order(x))
 			external_request_ask(x, put_task, put_done);
-	} else if (x->result != OK) {
-		external_request_fail(x);
 	} else if (!store_task_is_closed(x->row.state)) {
 		repeat_task(x);
 	} else if (check_order(x)) {
@@ -258,36 +291,30 @@ found(struct external_request *x)
 	}
 }
 
+/* A task of another connector says nothing about this one's versions. */
 static enum err
 find_task(struct external_request *x, struct store *st, struct why *w)
 {
-	return store_task_find(st, x->backend->name, x->fid, &x->arena,
-	    &x->row, w);
+	struct version_facts *f = &x->version.facts;
+	struct why first = WHY_INIT;
+
+	enum err e = store_task_find(st, x->backend->name, x->fid, &x->arena,
+	    &x->row, &first);
+	x->is_there = e == OK;
+	f->has_task = e == OK && x->row.hash.n > 0 && str_eq(
+	    x->row.connector, x->connector->name);
+	f->task_version = x->row.version;
+	x->version.task_hash = x->row.hash;
+	return e == OK || e == ERR_ABSENT ? OK : why(w, e, "%s", first.text);
 }
 
 static void
 find_again(struct external_request *x)
 {
-	external_request_ask(x, find_task, found);
+	external_request_use_version(x, find_task, found);
 }
 
 /* ---- The request -------------------------------------------------------- */
-
-static void
-check_params(struct external_request *x)
-{
-	const struct external_connector *c = x->connector->connector;
-
-	x->faults = ARENA_NEW(&x->arena, struct task_faults);
-	x->faults->arena = &x->arena;
-	/* Passwords may be among them, and a buffer that grows would leave a
-	 * copy behind; escapes may make it longer than this. */
-	buf_reserve(&x->params, web_body(x->request).n + 1);
-	if (task_params_check(c, x->order.params, x->faults, &x->params) ==
-	    OK)
-		(void)external_params_conceal(c, buf_str(&x->params),
-		    &x->concealed);
-}
 
 void
 external_post_task(struct web_request *r)
@@ -303,11 +330,14 @@ external_post_task(struct web_request *r)
 	if (e == OK)
 		e = backend_admit(x->backend, x->order.endpoint, &x->endpoint,
 		    &x->arena, &w);
-	if (e != OK) {
-		refuse(x, e == ERR_DENIED ? 403 : 400, w.text);
+	if (e != OK && e != ERR_DENIED) {
+		refuse(x, 400, w.text);
 		return;
 	}
+	/* A version that is not known is said first. */
+	if (e != OK)
+		x->forbidden = arena_copy(&x->arena, str_of(w.text));
 	x->fid = x->order.fid;
-	check_params(x);
+	x->version.facts.named = x->order.version;
 	find_again(x);
 }

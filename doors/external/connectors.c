@@ -41,8 +41,8 @@ add_host(struct held_connector *c, yyjson_val *api, const char *place)
 		    STR_FMT(u.host), u.port);
 }
 
-static struct held_connector *
-new_held(struct external_connector *connector)
+struct held_connector *
+connector_new(struct external_connector *connector)
 {
 	struct held_connector *c = mem_new(sizeof(*c));
 	yyjson_val *api = external_connector_api(connector);
@@ -82,7 +82,7 @@ load_file(struct connectors *all, const char *dir, struct str file,
 	    &first) != OK)
 		return why(w, ERR_CONFIG, "external.connectors: %s",
 		    first.text);
-	struct held_connector *c = new_held(connector);
+	struct held_connector *c = connector_new(connector);
 	if (connectors_find(all, c->name) == NULL) {
 		add_connector(all, c);
 		return OK;
@@ -128,7 +128,7 @@ connectors_read(const char *dir, struct connectors **out, struct why *w)
 
 	for (size_t i = 0; (built_in = external_connector_builtin(i)) != NULL;
 	    i++)
-		add_connector(all, new_held(built_in));
+		add_connector(all, connector_new(built_in));
 	enum err e = dir[0] == '\0' ? OK : load_all(all, dir, w);
 	if (e != OK) {
 		connectors_free(&all);

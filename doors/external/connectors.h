@@ -43,6 +43,8 @@ struct held_connector *connectors_nth(const struct connectors *, size_t);
 /* NULL: there is none. */
 struct held_connector *connectors_find(const struct connectors *, struct str);
 
+/* Held once, by the caller; the connector becomes its own. */
+struct held_connector *connector_new(struct external_connector *);
 struct held_connector *connector_hold(struct held_connector *);
 /* NULL is allowed. */
 void connector_release(struct held_connector **);

@@ -105,6 +105,7 @@ free_door(void **door)
 	*door = NULL;
 	caller_free(&d->caller);
 	backends_release(&d->backends);
+	versions_free(&d->versions);
 	connectors_free(&d->connectors);
 	mem_free(&d);
 }

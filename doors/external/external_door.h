@@ -19,6 +19,7 @@
 #include "doors/external/caller.h"
 #include "doors/external/connectors.h"
 #include "doors/external/settings.h"
+#include "doors/external/version.h"
 #include "engine/store/store_async.h"
 #include "engine/store/store_external.h"
 #include "os/file_stamp.h"
@@ -37,6 +38,7 @@ struct external_door {
 	struct timer backends_timer;
 	struct file_stamp backends_stamp;
 	struct connectors *connectors;   /* never NULL */
+	struct versions versions;        /* connectors of older versions */
 	struct caller *caller;
 	struct store_async *store;       /* from data_read on */
 	struct documents *documents;     /* the same */

@@ -3,6 +3,7 @@
 #include "base/json_writer.h"
 #include "doors/external/meter.h"
 #include "doors/external/reply.h"
+#include "os/log.h"
 
 /* ---- Who asks, and for what --------------------------------------------- */
 
@@ -155,6 +156,94 @@ external_request_find(struct external_request *x, struct store *st,
 	if (e == OK && !str_eq(x->row.connector, x->connector->name))
 		return why(w, ERR_ABSENT, "there is no such task");
 	return e;
+}
+
+/* ---- Versions ------------------------------------------------------------ */
+
+static enum err
+look_up(struct external_request *x, struct store *st, struct why *w)
+{
+	enum err e = x->find == NULL ? OK : x->find(x, st, w);
+
+	return e == OK ? version_look(st, &x->version, &x->arena, w) : e;
+}
+
+static enum err
+read_declaration(struct external_request *x, struct store *st, struct why *w)
+{
+	return store_declaration_get(st, x->version.hash, &x->arena,
+	    &x->declaration, w);
+}
+
+static void
+use_connector(struct external_request *x, struct held_connector *c)
+{
+	struct held_connector *before = x->connector;
+
+	x->connector = connector_hold(c);
+	connector_release(&before);
+	x->versioned(x);
+}
+
+static void
+declaration_read(struct external_request *x)
+{
+	struct held_connector *c;
+	enum err e = x->result;
+
+	if (e == OK)
+		e = versions_add(&x->door->versions, x->version.hash,
+		    x->declaration, &c, &x->why);
+	if (e == OK) {
+		use_connector(x, c);
+		return;
+	}
+	/* The store has lost it, or cannot be read: not the back end's fault. */
+	log_error("external.version", "backend=%.*s connector=%.*s "
+	    "version=%llu why=%s", STR_FMT(x->backend->name),
+	    STR_FMT(x->connector->name),
+	    (unsigned long long)x->version.version, log_why(&x->why));
+	reply_fail(x->request, 503, "version %llu of the connector cannot be "
+	    "loaded", (unsigned long long)x->version.version);
+	external_request_free(&x);
+}
+
+static void
+looked_up(struct external_request *x)
+{
+	struct external_door *d = x->door;
+	struct held_connector *listed = connectors_find(d->connectors,
+	    x->connector->name), *c;
+
+	if (x->result != OK) {
+		external_request_fail(x);
+		return;
+	}
+	if (x->version.choice == VERSION_UNKNOWN) {
+		reply_fail(x->request, 404, "the connector has no version "
+		    "%llu", (unsigned long long)x->version.facts.named);
+		external_request_free(&x);
+		return;
+	}
+	c = versions_find(&d->versions, listed == NULL ? x->connector :
+	    listed, x->version.hash);
+	if (c != NULL)
+		use_connector(x, c);
+	else
+		external_request_ask(x, read_declaration, declaration_read);
+}
+
+void
+external_request_use_version(struct external_request *x,
+    enum err (*find)(struct external_request *, struct store *, struct why *),
+    void (*then)(struct external_request *))
+{
+	x->find = find;
+	x->versioned = then;
+	x->version.backend = x->backend->name;
+	x->version.connector = x->connector->name;
+	x->version.facts.is_strict = x->door->set.is_strict;
+	external_request_ask(x, look_up, looked_up);
 }
 
 /* ---- Answers ------------------------------------------------------------ */

@@ -28,15 +28,23 @@ struct external_request {
 	struct backends *set;
 	const struct backend *backend;
 	struct held_connector *connector;
+	/* external_request_use_version()'s. */
+	enum err (*find)(struct external_request *, struct store *,
+	    struct why *);
+	void (*versioned)(struct external_request *);
 	struct str fid;
 
 	struct store_task row;
 	/* POST /task */
 	struct task_order order;
 	struct str endpoint;         /* normalised */
+	struct str forbidden;        /* why the endpoint is; or empty */
 	struct buf params, concealed, credential;
 	struct task_faults *faults;
 	bool made, keep_cursor;
+	struct version_look version; /* GET form, too */
+	struct str declaration;      /* read from the store */
+	bool is_there;               /* the task, in `row` */
 	/* PATCH */
 	struct store_task_end end;
 	/* GET log */
@@ -65,6 +73,14 @@ void external_request_answer(struct external_request *, struct str payload);
 /* work(): find the task `fid` of the request's back end. */
 enum err external_request_find(struct external_request *, struct store *,
     struct why *);
+/*
+ * Look which connector the request's version stands for, and make it the
+ * request's; then(), or the request is refused, answered and freed.
+ * `x->version.facts` has what the request says.
+ */
+void external_request_use_version(struct external_request *,
+    enum err (*find)(struct external_request *, struct store *, struct why *),
+    void (*then)(struct external_request *));
 /* "https://HOST:PORT/external/NAME"; without path at the mount at "/". */
 void external_request_put_mount(const struct external_request *, struct buf *);
 /* "status":{"code":0,"message":"New"}, a member. */

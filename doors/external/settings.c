@@ -21,6 +21,10 @@ const struct setting external_settings_rows[EXTERNAL_SETTINGS] = {
 	    "is read again within 10 s of a change.  Without it, tasks of "
 	    "loopback back ends are taken as long as no token names this "
 	    "door." },
+	[EXTERNAL_VERSIONS] = { "external.versions", CONF_CHOICE, "newest", 0,
+	    0, "newest|strict", CONF_RESTART, "A task that names a version "
+	    "above the newest that is registered: runs the newest connector, "
+	    "with a warning, or is refused by 404." },
 	[EXTERNAL_TASKS_MAX] = { "external.tasks_max", CONF_INT, "100", 1,
 	    100000, "tasks", CONF_RESTART, "Open tasks of a connector; "
 	    "above: 429." },
@@ -86,6 +90,7 @@ external_settings_read(const struct conf *c, struct external_settings *out,
 		.root = conf_str(c, id_of(EXTERNAL_ROOT)),
 		.connectors = conf_str(c, id_of(EXTERNAL_CONNECTORS)).p,
 		.backends_file = conf_str(c, id_of(EXTERNAL_BACKENDS_FILE)).p,
+		.is_strict = conf_choice(c, id_of(EXTERNAL_VERSIONS)) != 0,
 		.tasks_max = (size_t)conf_int(c, id_of(EXTERNAL_TASKS_MAX)),
 		.rejected_max = (uint32_t)conf_int(c, id_of(
 		    EXTERNAL_REJECTED_MAX)),

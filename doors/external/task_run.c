@@ -647,7 +647,7 @@ load_delivery(struct task_run *t, const struct store_task *row)
 void
 task_run_begin(struct external_door *d, const struct store_task *row,
     struct backends *set, const struct backend *b, struct held_connector *c,
-    struct str params, struct str credential)
+    struct str params, struct str credential, struct str warning)
 {
 	struct task_run *t = new_run(d, row, set, b, c);
 	struct delivery_view v;
@@ -664,6 +664,10 @@ task_run_begin(struct external_door *d, const struct store_task *row,
 	d->accepted++;
 	task_run_log(t, "info", "attempt %llu begins",
 	    (unsigned long long)row->attempt);
+	if (warning.n > 0) {
+		task_run_log(t, "warning", "%.*s", STR_FMT(warning));
+		delivery_report(t->delivery, warning);
+	}
 	open_run(t, params, credential, false);
 }
 
@@ -695,11 +699,10 @@ say_waiting(struct external_door *d, const struct store_task *row,
 }
 
 void
-task_run_take_up(struct external_door *d, const struct store_task *row)
+task_run_take_up(struct external_door *d, const struct store_task *row,
+    struct held_connector *c)
 {
 	const struct backend *b = backends_find(d->backends, row->backend);
-	struct held_connector *c = connectors_find(d->connectors,
-	    row->connector);
 
 	if (b == NULL || c == NULL) {
 		say_waiting(d, row, b == NULL ? "back end" : "connector",

@@ -97,13 +97,18 @@ struct task_run {
 /*
  * A task that was just put, or is tried again: begin its connector's run.
  * `params` are in their normal form; `credential` is task_credential_make()'s.
- * Both are borrowed for the call.  The connector is held.
+ * `warning` is logged and sent with the first status; empty: there is none.
+ * Texts are borrowed for the call.  The connector is held.
  */
 void task_run_begin(struct external_door *, const struct store_task *row,
     struct backends *, const struct backend *, struct held_connector *,
-    struct str params, struct str credential);
-/* One of an earlier process, or of a daemon that is gone. */
-void task_run_take_up(struct external_door *, const struct store_task *row);
+    struct str params, struct str credential, struct str warning);
+/*
+ * One of an earlier process, or of a daemon that is gone, and its connector;
+ * NULL: it is not configured any more, and the task waits.
+ */
+void task_run_take_up(struct external_door *, const struct store_task *row,
+    struct held_connector *);
 /* NULL: this daemon has none. */
 struct task_run *task_run_find(const struct external_door *,
     struct str backend, struct str fid);

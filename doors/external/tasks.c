@@ -263,16 +263,37 @@ external_get_object(struct web_request *r)
 	external_request_answer(x, buf_str(&b));
 }
 
+/* The form with a member more: the registered version that it is of. */
+static void
+answer_form(struct external_request *x)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	external_form_write(x->connector->connector, &b);
+	b.n--;
+	if (x->version.version > 0)
+		json_u64(&b, "registered", x->version.version);
+	else
+		json_null(&b, "registered");
+	buf_put_char(&b, '}');
+	external_request_answer(x, buf_str(&b));
+}
+
 void
 external_get_form(struct web_request *r)
 {
-	FREED(buf_free) struct buf b = BUF_INIT;
 	struct external_request *x = external_request_new(r);
+	struct str version = STR_NONE;
 
 	if (x == NULL)
 		return;
-	external_form_write(x->connector->connector, &b);
-	external_request_answer(x, buf_str(&b));
+	if (web_param(r, "version", &version) && !str_to_u64(version,
+	    &x->version.facts.named)) {
+		reply_fail(r, 400, "version: it is no whole number");
+		external_request_free(&x);
+		return;
+	}
+	external_request_use_version(x, NULL, answer_form);
 }
 
 void

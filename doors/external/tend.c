@@ -26,6 +26,11 @@ struct tend {
 	size_t known_n;
 	struct store_task *open;     /* this daemon's; whole if it is new */
 	size_t open_n, forgotten;
+	/* Declarations of the new ones; empty: the store has none. */
+	struct tend_declaration {
+		struct str hash, text;
+	} *declarations;
+	size_t declarations_n, declarations_cap;
 };
 
 /* ---- On the store's thread ---------------------------------------------- */
@@ -37,6 +42,44 @@ is_known(const struct tend *x, uint64_t id)
 		if (x->known[i] == id)
 			return true;
 	return false;
+}
+
+static const struct tend_declaration *
+find_declaration(const struct tend *x, struct str hash)
+{
+	for (size_t i = 0; i < x->declarations_n; i++)
+		if (str_eq(x->declarations[i].hash, hash))
+			return &x->declarations[i];
+	return NULL;
+}
+
+/* Each hash once. */
+static enum err
+read_declaration(struct tend *x, struct store *st, struct str hash,
+    struct why *w)
+{
+	struct tend_declaration d = { hash, STR_NONE };
+	struct why first = WHY_INIT;
+
+	if (hash.n == 0 || find_declaration(x, hash) != NULL)
+		return OK;
+	enum err e = store_declaration_get(st, hash, &x->arena, &d.text,
+	    &first);
+	if (e != OK && e != ERR_ABSENT)
+		return why(w, e, "%s", first.text);
+	x->declarations = arena_grow(&x->arena, x->declarations,
+	    x->declarations_n, &x->declarations_cap, 8, sizeof(d));
+	x->declarations[x->declarations_n++] = d;
+	return OK;
+}
+
+static enum err
+read_new(struct tend *x, struct store *st, struct store_task *t,
+    struct why *w)
+{
+	enum err e = store_task_get(st, t->id, &x->arena, t, w);
+
+	return e == OK ? read_declaration(x, st, t->hash, w) : e;
 }
 
 static enum err
@@ -52,8 +95,7 @@ list_open(struct tend *x, struct store *st, struct why *w)
 		for (size_t i = 0; e == OK && i < n; i++) {
 			f.after = page[i].id;
 			if (!is_known(x, page[i].id))
-				e = store_task_get(st, page[i].id, &x->arena,
-				    &page[i], w);
+				e = read_new(x, st, &page[i], w);
 			x->open = arena_grow(&x->arena, x->open, x->open_n,
 			    &cap, 64, sizeof(*x->open));
 			x->open[x->open_n++] = page[i];
@@ -99,6 +141,26 @@ is_open(const struct tend *x, uint64_t id)
 	return false;
 }
 
+/* The connector that a task began with; NULL: it is not configured any more,
+ * or not in the store. */
+static struct held_connector *
+find_connector(const struct tend *x, const struct store_task *row)
+{
+	struct external_door *d = x->door;
+	const struct tend_declaration *text = find_declaration(x, row->hash);
+	struct held_connector *c = versions_find(&d->versions,
+	    connectors_find(d->connectors, row->connector), row->hash);
+	struct why w = WHY_INIT;
+
+	if (c != NULL || text == NULL || text->text.n == 0)
+		return c;
+	if (versions_add(&d->versions, row->hash, text->text, &c, &w) == OK)
+		return c;
+	log_error("external.version", "backend=%.*s task=%.*s why=%s",
+	    STR_FMT(row->backend), STR_FMT(row->fid), log_why(&w));
+	return NULL;
+}
+
 static void
 compare(struct tend *x)
 {
@@ -112,7 +174,8 @@ compare(struct tend *x)
 	for (size_t i = 0; i < x->open_n; i++)
 		if (!is_known(x, x->open[i].id) &&
 		    task_run_of_id(d, x->open[i].id) == NULL)
-			task_run_take_up(d, &x->open[i]);
+			task_run_take_up(d, &x->open[i], find_connector(x,
+			    &x->open[i]));
 }
 
 static void

@@ -7,6 +7,7 @@
 #include "engine/connector/url_text.h"
 #include "engine/external/external_own.h"
 #include "engine/external/oauth_own.h"
+#include "wire/digest.h"
 
 /* ---- Members ----------------------------------------------------------- */
 
@@ -165,6 +166,17 @@ read_file(struct external_reading *r, struct str text)
 	return read_members(r, root);
 }
 
+static struct str
+hash_text(struct arena *a, struct str text)
+{
+	FREED(buf_free) struct buf hex = BUF_INIT;
+	struct digest d;
+
+	digest_of(DIGEST_SHA256, text, &d);
+	digest_put_hex(&hex, d.bytes, digest_size(d.kind));
+	return arena_copy(a, buf_str(&hex));
+}
+
 enum err
 external_load_text(struct str text, const char *file_name, bool is_builtin,
     struct external_connector **out, struct why *w)
@@ -173,6 +185,7 @@ external_load_text(struct str text, const char *file_name, bool is_builtin,
 	struct external_reading r = { c, file_name, is_builtin, w };
 	enum err e = read_file(&r, text);
 
+	c->hash = hash_text(&c->arena, text);
 	*out = c;
 	if (e != OK)
 		external_connector_free(out);
@@ -230,6 +243,12 @@ struct str
 external_connector_image(const struct external_connector *c)
 {
 	return c->image;
+}
+
+struct str
+external_connector_hash(const struct external_connector *c)
+{
+	return c->hash;
 }
 
 const char *

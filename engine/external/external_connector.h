@@ -79,6 +79,8 @@ struct str external_connector_version(const struct external_connector *);
 struct str external_connector_title(const struct external_connector *);
 struct str external_connector_description(const struct external_connector *);
 struct str external_connector_image(const struct external_connector *);
+/* The SHA-256 of the file's text, in hex: it tells one from another. */
+struct str external_connector_hash(const struct external_connector *);
 /* "none", "basic" or "oauth". */
 const char *external_connector_credential(const struct external_connector *);
 /* The declared `oauth` (oauth_flow.h); NULL: the credential is another. */

@@ -84,6 +84,7 @@ struct external_connector {
 	struct schema *documents;
 	struct buf schema_text;
 	struct str name, version, title, description, image;
+	struct str hash;
 	const char *credential;
 	bool has_oauth;
 	struct oauth_declaration oauth;
