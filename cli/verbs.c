@@ -2,7 +2,7 @@
 
 #include "cli/frontier.h"
 
-#define VERBS_MAX 96
+#define VERBS_MAX 128
 
 const struct option_row verbs_plain[] = { OPTION_COMMON(OPTION_ROW) };
 const struct option_row verbs_json[] = {

@@ -62,6 +62,9 @@
 	X(external_new)                                                      \
 	X(external_check)                                                    \
 	X(external_tap)                                                      \
+	X(external_register)                                                 \
+	X(external_publish)                                                  \
+	X(external_rekey)                                                    \
 	X(external_tasks)                                                    \
 	X(external_rejected)                                                 \
 	X(external_redeliver)                                                \
