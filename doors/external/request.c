@@ -158,7 +158,7 @@ external_request_find(struct external_request *x, struct store *st,
 	return e;
 }
 
-/* ---- Versions ------------------------------------------------------------ */
+/* ---- Versions ----------------------------------------------------------- */
 
 static enum err
 look_up(struct external_request *x, struct store *st, struct why *w)
@@ -198,7 +198,7 @@ declaration_read(struct external_request *x)
 		use_connector(x, c);
 		return;
 	}
-	/* The store has lost it, or cannot be read: not the back end's fault. */
+	/* The store has lost it, or cannot be read. */
 	log_error("external.version", "backend=%.*s connector=%.*s "
 	    "version=%llu why=%s", STR_FMT(x->backend->name),
 	    STR_FMT(x->connector->name),

@@ -101,8 +101,9 @@ MUST_USE enum err store_task_put(struct store *, const struct store_task *,
     bool *made, struct why *);
 /*
  * Begin a new attempt of a closed task (STATE: it is open) on this daemon, with
- * `t`'s endpoint, params, crawler, version, hash and reset.  Cursor and checkpoint
- * stay if `keep_cursor` and not t->reset.  What is left in the spool stays.
+ * `t`'s endpoint, params, crawler, version, hash and reset.  Cursor and
+ * checkpoint stay if `keep_cursor` and not t->reset.  What is left in the spool
+ * stays.
  * FULL as store_task_put().  A daemon that has run the earlier attempt has
  * stopped it before.  After UNREACHED: STATE may mean that it is done.
  */

@@ -153,7 +153,8 @@ registrations(void **state)
 	r.version = 12;
 	ok(store_registration_put(store, &r, STR(""), t0, &w), &w);
 	r.hash = STR("ef01");
-	ok(store_registration_put(store, &r, STR(""), at_second(1), &w), &w);
+	ok(store_registration_put(store, &r, STR(""), at_second(1), &w),
+	    &w);
 	r.backend = STR("beta");
 	r.version = 20;
 	ok(store_registration_put(store, &r, STR(""), t0, &w), &w);
@@ -186,12 +187,12 @@ registrations(void **state)
 	    NULL), ERR_ABSENT);
 	/* Limits. */
 	r.hash = x_text(STORE_HASH_BYTES_MAX + 1);
-	refused(store_registration_put(store, &r, STR(""), t0, &w), ERR_FULL, "hash",
-	    &w);
+	refused(store_registration_put(store, &r, STR(""), t0, &w), ERR_FULL,
+	    "hash", &w);
 	r.hash = x_text(STORE_HASH_BYTES_MAX);
 	r.version = UINT64_MAX;
-	refused(store_registration_put(store, &r, STR(""), t0, &w), ERR_INPUT,
-	    "version", &w);
+	refused(store_registration_put(store, &r, STR(""), t0, &w),
+	    ERR_INPUT, "version", &w);
 }
 
 static void
@@ -357,9 +358,11 @@ registrations_are_bounded(void **state)
 	fill_table(COUNTED REGISTRATIONS REGISTRATION " FROM c", REGISTRATIONS
 	    REGISTRATION SERIES, STORE_REGISTRATIONS_MAX - 1);
 	ok(store_registration_put(store, &r, STR(""), t0, &w), &w);
-	ok(store_registration_put(store, &r, STR(""), at_second(1), &w), &w);
+	ok(store_registration_put(store, &r, STR(""), at_second(1), &w),
+	    &w);
 	r.version++;
-	refused(store_registration_put(store, &r, STR(""), t0, &w), ERR_FULL, "", &w);
+	refused(store_registration_put(store, &r, STR(""), t0, &w), ERR_FULL,
+	    "", &w);
 }
 
 #define WITH(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
