@@ -7,12 +7,17 @@
  */
 #include "base/json_writer.h"
 #include "cli/backend_call.h"
+#include "cli/daemon.h"
 #include "cli/external_settings.h"
 #include "cli/registration.h"
 #include "cli/stores.h"
 #include "cli/verbs.h"
 #include "engine/store/store_external.h"
 #include "os/clock.h"
+#include "os/loop.h"
+
+/* A daemon that runs knows a new token within this. */
+#define TOKEN_KNOWN_MS 2000
 
 static const struct option_row rows[] = {
 	OPTION_ROW(BACKEND, "backend", 'b', "NAME", TEXT, 0, 0,
@@ -42,8 +47,9 @@ const struct option_verb external_register_verb = {
 	"whatever has become of the file since.\n"
 	"The token is the one that the back end's entry names.  It is made if "
 	"there is none; its text is known only then, so that a second "
-	"connector wants it from --token-file.  A daemon that runs takes over "
-	"what was registered at once.\n"
+	"connector wants it from --token-file.\n"
+	"A daemon that runs takes over what was registered at once, but reads "
+	"a file that is new in external.connectors at SIGHUP.\n"
 	"Example: argiope external register books --backend acme\n"
 	"Exit code: 0; 64 the command line is wrong; 65 the back end refused "
 	"the object; 66 there is no such connector or back end, or the back "
@@ -166,6 +172,37 @@ check_scope(const struct token *t, struct why *w)
 	    "of back ends: it lacks external:write", STR_FMT(t->name));
 }
 
+struct waiting {
+	struct timer timer;
+	bool is_over;
+};
+
+static void
+end_wait(struct timer *t)
+{
+	CONTAINER(t, struct waiting, timer)->is_over = true;
+}
+
+/* The back end may start a task as soon as it has the token. */
+static void
+wait_for_daemon(struct cli *c)
+{
+	struct waiting x = { .timer.fire = end_wait };
+	struct why unused = WHY_INIT;
+	bool is_there = false;
+
+	/* Those of a shared store may run elsewhere. */
+	bool is_shared = conf_str(&c->conf, CONF_STORE_URL).n > 0;
+	if (!is_shared && (daemon_is_there(c, &is_there, &unused) != OK ||
+	    !is_there))
+		return;
+	struct loop *l = loop_new("wait");
+	loop_timer_set(l, &x.timer, mono_add_ms(clock_mono(),
+	    TOKEN_KNOWN_MS));
+	loop_run_until(l, &x.is_over);
+	loop_free(&l);
+}
+
 static enum err
 make_token(struct registering *r, struct why *w)
 {
@@ -185,6 +222,7 @@ make_token(struct registering *r, struct why *w)
 		return e;
 	r->token = str_of(r->token_text);
 	r->token_id = found ? t.id : 0;
+	wait_for_daemon(r->cli);
 	return OK;
 }
 
