@@ -46,7 +46,8 @@ const struct option_verb backup_verb = {
 	BACKUP_SUMMARY,
 	"DIR must be empty or new.  The copy is that of one moment, between "
 	"two commit groups: crawls, queues, WARC files below DATA/archive, "
-	"policies, schedules and tokens.  Finished WARC files and the index's "
+	"policies, schedules, tokens, and the tasks, documents and "
+	"registrations of back ends.  Finished WARC files and the index's "
 	"tables are linked where DIR is on the same file system, so that they "
 	"take no room there; keep a backup elsewhere to survive a broken "
 	"disk.  Key files, WARC files of --warc-dir elsewhere, and the "
