@@ -6,6 +6,7 @@
  *            store: fid, version, hash, object, declaration ◄─┘
  */
 #include "base/json_writer.h"
+#include "cli/ask.h"
 #include "cli/backend_call.h"
 #include "cli/daemon.h"
 #include "cli/external_settings.h"
@@ -18,6 +19,7 @@
 
 /* A daemon that runs knows a new token within this. */
 #define TOKEN_KNOWN_MS 2000
+#define DAEMON_ANSWER_MS 5000
 
 static const struct option_row rows[] = {
 	OPTION_ROW(BACKEND, "backend", 'b', "NAME", TEXT, 0, 0,
@@ -49,7 +51,8 @@ const struct option_verb external_register_verb = {
 	"there is none; its text is known only then, so that a second "
 	"connector wants it from --token-file.\n"
 	"A daemon that runs takes over what was registered at once, but reads "
-	"a file that is new in external.connectors at SIGHUP.\n"
+	"a file that is new in external.connectors at SIGHUP only; a warning "
+	"says so.\n"
 	"Example: argiope external register books --backend acme\n"
 	"Exit code: 0; 64 the command line is wrong; 65 the back end refused "
 	"the object; 66 there is no such connector or back end, or the back "
@@ -363,6 +366,27 @@ keep(struct registering *r, const struct registration_reply *reply,
 	    (unsigned long long)reply->version, first.text);
 }
 
+/* The back end may start a task at once, and would get a 404. */
+static void
+warn_of_daemon(const struct registering *r)
+{
+	struct cli *c = r->cli;
+	struct str name = external_connector_name(r->connector), answer;
+	const struct ask_target target = { .data_dir = c->data_dir,
+		.token = r->token, .total_ms = DAEMON_ANSWER_MS };
+	const struct ask_request request = { .method = STR("GET"),
+		.path = arena_printf(&c->arena, "/external/%.*s/form",
+		STR_FMT(name)) };
+	struct why unused = WHY_INIT;
+	int status;
+
+	if (r->token.p != NULL && ask_request(&target, &request, &c->arena,
+	    &status, &answer, &unused) == OK && status == 404)
+		fprintf(stderr, CLI_PROGRAM ": warning: the daemon has not "
+		    "read the connector %.*s yet; SIGHUP makes it read "
+		    "external.connectors\n", STR_FMT(name));
+}
+
 /* ---- The verb ----------------------------------------------------------- */
 
 static void
@@ -419,6 +443,7 @@ register_connector(struct registering *r, struct why *w)
 		return e;
 	}
 	warn_of_version(r, reply.version);
+	warn_of_daemon(r);
 	e = keep(r, &reply, w);
 	if (e == OK)
 		print_result(r, r->is_known ? "changed" : "registered",
