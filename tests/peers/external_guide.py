@@ -16,7 +16,8 @@ from simulated import run_with
 run_with(__file__, "target-jsonl==0.1.4")
 
 # Those of the page, and the ones that are free here.
-PORTS = {old: str(fixed_port()) for old in ("8001", "8766", "3333", "4444")}
+PORTS = {old: str(fixed_port())
+         for old in ("8001", "8766", "3333", "3334", "4444")}
 HOME = os.path.join(PLACE, "page")
 os.makedirs(HOME + "/bin")
 os.symlink(program(), HOME + "/bin/argiope")
@@ -31,9 +32,7 @@ groups = []
 
 
 def ported(text):
-    for old, new in PORTS.items():
-        text = text.replace(old, new)
-    return text
+    return re.sub(r"\b(%s)\b" % "|".join(PORTS), lambda m: PORTS[m[0]], text)
 
 
 def run(block):
