@@ -7,7 +7,7 @@
 	" version, reset, attempt, state, code, message, detail, emitted,"   \
 	" uploaded, spooled, rejected, dropped, rejected_before,"            \
 	" spool_bytes, node, created, updated, closed, hash"
-#define COLUMNS SHORT_COLUMNS ", params, cursor, checkpoint, delivery"
+#define COLUMNS SHORT_COLUMNS ", params, cursor, checkpoint, delivery, granted"
 
 static const char *const state_names[] = {
 #define STATE_NAME(name, text) text,
@@ -36,6 +36,13 @@ state_text(enum store_task_state s)
 /* -- Checks -- */
 
 static enum err
+check_grant_id(struct str grant, struct why *w)
+{
+	return grant.n == 0 || grant.n == STORE_GRANT_ID_BYTES ? OK :
+	    why_field(w, ERR_INPUT, "grant", "it is no grant's id");
+}
+
+static enum err
 check_order(const struct store_task *t, struct why *w)
 {
 	enum err e = t->crawler.n == 0 ? OK : store_check_text("crawler",
@@ -51,7 +58,7 @@ check_order(const struct store_task *t, struct why *w)
 		    w);
 	if (e == OK && t->version > INT64_MAX)
 		e = why_field(w, ERR_INPUT, "version", "it is too big");
-	return e;
+	return e == OK ? check_grant_id(t->grant, w) : e;
 }
 
 static enum err
@@ -190,6 +197,7 @@ read_whole(struct query *q, struct arena *a, struct store_task *t, size_t *n,
 		t->cursor = arena_copy(a, query_get_str(q, 26));
 		t->checkpoint = arena_copy(a, query_get_str(q, 27));
 		t->delivery = arena_copy(a, query_get_str(q, 28));
+		t->grant = arena_copy(a, query_get_str(q, 29));
 	}
 	enum err e = query_end(&q, w);
 	return e == OK ? read : e;
@@ -277,6 +285,28 @@ store_task_count(struct store *st, struct str connector, size_t *n,
 	return query_end(&q, w);
 }
 
+enum err
+store_task_list_ungranted(struct store *st, struct arena *a, uint64_t **ids,
+    size_t *n, struct why *w)
+{
+	struct store_rows r = { .bytes_each = sizeof(**ids) };
+	struct query *q = database_query(st->db, "SELECT number FROM"
+	    " external_task WHERE closed IS NULL AND granted IS NOT NULL"
+	    " AND node = ?1 AND NOT EXISTS (SELECT 1 FROM external_grant g"
+	    " WHERE g.handle = external_task.granted)"
+	    " ORDER BY number LIMIT ?2");
+
+	query_str(q, 1, st->node);
+	query_i64(q, 2, STORE_TASKS_PAGE_MAX);
+	while (query_step(q))
+		*(uint64_t *)store_rows_add(&r) = (uint64_t)query_get_i64(q,
+		    0);
+	enum err e = store_rows_end(&r, &q, OK, a, w);
+	*ids = r.rows;
+	*n = r.n;
+	return e;
+}
+
 /* -- New tasks and attempts -- */
 
 static enum err
@@ -293,14 +323,23 @@ check_open(struct store *st, struct str connector, size_t open_max,
 	return e;
 }
 
+static void
+bind_grant(struct query *q, int at, struct str grant)
+{
+	if (grant.n > 0)
+		query_bytes(q, at, grant);
+	else
+		query_null(q, at);
+}
+
 static enum err
 insert_task(struct store *st, const struct store_task *t, struct wall now,
     uint64_t *id, struct why *w)
 {
 	struct query *q = database_query(st->db, "INSERT INTO external_task"
 	    " (backend, connector, fid, crawler, endpoint, params, version,"
-	    " reset, node, state, created, updated, hash) VALUES (?1, ?2, ?3,"
-	    " ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12)"
+	    " reset, node, state, created, updated, hash, granted) VALUES (?1,"
+	    " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13)"
 	    " RETURNING number");
 
 	query_str(q, 1, t->backend);
@@ -315,6 +354,7 @@ insert_task(struct store *st, const struct store_task *t, struct wall now,
 	query_str(q, 10, state_text(STORE_TASK_ACCEPTED));
 	query_i64(q, 11, now.us);
 	query_str(q, 12, store_text(t->hash));
+	bind_grant(q, 13, t->grant);
 	while (query_step(q))
 		*id = (uint64_t)query_get_i64(q, 0);
 	return query_end(&q, w);
@@ -369,7 +409,7 @@ retry_query(struct store *st, uint64_t id, const struct store_task *t,
 	    " endpoint = ?2, params = ?3, crawler = ?4, version = ?5,"
 	    " reset = ?6, node = ?7, state = ?8, updated = ?9, hash = ?11,"
 	    " attempt = attempt + 1, code = 0, message = '', detail = '',"
-	    " closed = NULL, rejected_before = rejected,"
+	    " closed = NULL, rejected_before = rejected, granted = ?12,"
 	    " cursor = CASE WHEN ?10 = 1 THEN cursor ELSE '' END,"
 	    " checkpoint = CASE WHEN ?10 = 1 THEN checkpoint ELSE NULL END"
 	    " WHERE number = ?1");
@@ -385,6 +425,7 @@ retry_query(struct store *st, uint64_t id, const struct store_task *t,
 	query_i64(q, 9, now.us);
 	query_i64(q, 10, keep_cursor && !t->reset);
 	query_str(q, 11, store_text(t->hash));
+	bind_grant(q, 12, t->grant);
 	return q;
 }
 
@@ -480,6 +521,26 @@ store_task_set_endpoint(struct store *st, uint64_t id, struct str endpoint,
 	return e != OK ? e : set_text(st, id, "UPDATE external_task SET"
 	    " endpoint = ?2, updated = ?3 WHERE number = ?1", endpoint, now,
 	    w);
+}
+
+enum err
+store_task_set_grant(struct store *st, uint64_t id, struct str grant,
+    struct wall now, struct why *w)
+{
+	struct store_task_head h;
+	bool mine;
+	enum err e = check_grant_id(grant, w);
+
+	if (e == OK)
+		e = enter_task(st, id, true, &h, &mine, w);
+	if (e != OK)
+		return e;
+	struct query *q = database_query(st->db, "UPDATE external_task SET"
+	    " granted = ?2, updated = ?3 WHERE number = ?1");
+	store_bind_id(q, 1, id);
+	bind_grant(q, 2, grant);
+	query_i64(q, 3, now.us);
+	return store_leave(st, mine, store_run(q, NULL, w), w);
 }
 
 enum err

@@ -33,6 +33,7 @@
 #include "engine/store/store.h"
 
 #define STORE_FID_BYTES_MAX 128u
+#define STORE_GRANT_ID_BYTES 32u              /* exactly */
 #define STORE_ENDPOINT_BYTES_MAX 8192u
 #define STORE_STATUS_BYTES_MAX 4096u          /* message, detail: each */
 #define STORE_CURSOR_BYTES_MAX ((size_t)1 << 20)
@@ -71,6 +72,8 @@ struct store_task {
 	/* Which declaration this attempt runs; empty: the one that is there. */
 	struct str hash;
 	bool reset;                  /* this attempt ignores older cursors */
+	/* store_grant_id() of the grant that this attempt uses; empty: none. */
+	struct str grant;
 	/* The store sets what follows. */
 	uint64_t attempt;            /* from 1 */
 	enum store_task_state state;
@@ -101,11 +104,10 @@ MUST_USE enum err store_task_put(struct store *, const struct store_task *,
     bool *made, struct why *);
 /*
  * Begin a new attempt of a closed task (STATE: it is open) on this daemon, with
- * `t`'s endpoint, params, crawler, version, hash and reset.  Cursor and
+ * `t`'s endpoint, params, crawler, version, hash, reset and grant.  Cursor and
  * checkpoint stay if `keep_cursor` and not t->reset.  What is left in the spool
- * stays.
- * FULL as store_task_put().  A daemon that has run the earlier attempt has
- * stopped it before.  After UNREACHED: STATE may mean that it is done.
+ * stays.  FULL as store_task_put().  A daemon that has run the earlier attempt
+ * has stopped it before.  After UNREACHED: STATE may mean that it is done.
  */
 MUST_USE enum err store_task_retry(struct store *, uint64_t id,
     const struct store_task *t, bool keep_cursor, size_t open_max,
@@ -125,13 +127,20 @@ struct store_task_filter {
 	size_t most;                 /* 0: STORE_TASKS_PAGE_MAX */
 };
 /*
- * By id, without params, cursor, checkpoint and delivery.  The tasks that a
- * daemon runs and does not find among its open ones were closed, or taken over,
- * by another: it stops them.
+ * By id, without params, cursor, checkpoint, delivery and grant.  The tasks
+ * that a daemon runs and does not find among its open ones were closed, or
+ * taken over, by another: it stops them.
  */
 MUST_USE enum err store_task_list(struct store *,
     const struct store_task_filter *, struct arena *a, struct store_task **,
     size_t *n, struct why *);
+/*
+ * This daemon's open tasks whose grant is gone: it was cleared, revoked or
+ * forgotten, or its handle has ended, by whatever daemon.  By id, at most
+ * STORE_TASKS_PAGE_MAX.  Memory: `a`.
+ */
+MUST_USE enum err store_task_list_ungranted(struct store *, struct arena *a,
+    uint64_t **ids, size_t *n, struct why *);
 /* The open tasks of a connector, of all daemons. */
 MUST_USE enum err store_task_count(struct store *, struct str connector,
     size_t *n, struct why *);
@@ -147,6 +156,9 @@ MUST_USE enum err store_task_set_status(struct store *, uint64_t id,
 /* The owner's: the same parameters were sent again with another query. */
 MUST_USE enum err store_task_set_endpoint(struct store *, uint64_t id,
     struct str endpoint, struct wall now, struct why *);
+/* ... or with another grant: its store_grant_id(). */
+MUST_USE enum err store_task_set_grant(struct store *, uint64_t id,
+    struct str grant, struct wall now, struct why *);
 /* The owner's: what the uploader needs to send a batch again as it was. */
 MUST_USE enum err store_task_set_delivery(struct store *, uint64_t id,
     struct str delivery, struct wall now, struct why *);

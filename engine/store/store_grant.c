@@ -266,6 +266,23 @@ store_grant_find(struct store *st, const struct seal_key *key,
 	return get_grant(q, key, a, g, w);
 }
 
+struct str
+store_grant_id(struct str handle, struct arena *a)
+{
+	return store_hash(a, handle);
+}
+
+enum err
+store_grant_of_id(struct store *st, const struct seal_key *key,
+    struct str id, struct arena *a, struct store_grant *g, struct why *w)
+{
+	struct query *q = database_query(st->db, "SELECT " COLUMNS
+	    " FROM external_grant WHERE handle = ?1");
+
+	query_bytes(q, 1, id);
+	return get_grant(q, key, a, g, w);
+}
+
 enum err
 store_grant_find_issued(struct store *st, const struct seal_key *key,
     struct str backend, struct str connector, struct str uuid,

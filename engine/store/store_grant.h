@@ -98,6 +98,12 @@ MUST_USE enum err store_grant_get(struct store *, const struct seal_key *,
 MUST_USE enum err store_grant_find(struct store *, const struct seal_key *,
     struct str backend, struct str handle, struct arena *a,
     struct store_grant *, struct why *);
+/* The name of a handle in a task's row: its SHA-256, STORE_GRANT_ID_BYTES.
+ * Memory: `a`. */
+struct str store_grant_id(struct str handle, struct arena *a);
+/* By that name.  The caller checks back end and connector. */
+MUST_USE enum err store_grant_of_id(struct store *, const struct seal_key *,
+    struct str id, struct arena *a, struct store_grant *, struct why *);
 /*
  * By back end, connector, uuid and issued, for a credential without a token,
  * which names no subdomain.  `issued` is compared by whole seconds.  STATE:

@@ -554,6 +554,13 @@ static const struct sql steps[] = {
 	"  ADD COLUMN hash TEXT COLLATE \"C\" NOT NULL DEFAULT '';"
 	"CREATE INDEX external_task_hash ON external_task (hash)"
 	"  WHERE hash <> '';" },
+	/* The grant that a task uses: SHA-256 of its handle; NULL: none. */
+	{ "ALTER TABLE external_task ADD COLUMN granted BLOB;"
+	"CREATE INDEX external_task_granted ON external_task (granted)"
+	"  WHERE closed IS NULL AND granted IS NOT NULL;",
+	"ALTER TABLE external_task ADD COLUMN granted BYTEA;"
+	"CREATE INDEX external_task_granted ON external_task (granted)"
+	"  WHERE closed IS NULL AND granted IS NOT NULL;" },
 };
 
 static enum err
