@@ -9,25 +9,30 @@
 #include "base/map.h"
 #include "os/clock.h"
 
-/* A back end's queue and counts; kept as long as the caller is. */
+/* The queue and counts of a back end, which are kept as long as the caller is,
+ * or of a provider's host, as long as it has calls: users name hosts. */
 struct caller_target {
 	struct str name;
+	struct buf own_name;         /* a provider's */
+	bool is_provider;
 	struct list queue;           /* of caller_job.place */
+	size_t jobs;                 /* that point to it */
 	struct caller_look look;
 };
 
 struct caller {
 	struct caller_thread thread;
 	struct loop *home;
-	size_t backend_calls_max, calls_waiting_max;
+	size_t backend_calls_max, provider_calls_max, calls_waiting_max;
 	struct list jobs;            /* of caller_job.node */
 	size_t calls_n, waiting_n;
 	struct map targets;          /* name -> struct caller_target */
+	struct map providers;        /* "host:port", the same */
 	bool is_stopping, is_stop_sent, is_joined;
 	void (*stopped)(void *arg);
 	void *arg;
 	struct mail stop_mail;
-	struct arena arena;          /* of targets */
+	struct arena arena;          /* of back ends' targets */
 };
 
 /* ---- Life ------------------------------------------------------------ */
@@ -76,12 +81,16 @@ caller_new(const struct caller_options *o, struct caller **out,
 	c->home = o->home;
 	c->backend_calls_max = o->backend_calls_max > 0 ?
 	    o->backend_calls_max : CALLER_BACKEND_CALLS_MAX;
+	c->provider_calls_max = o->provider_calls_max > 0 ?
+	    o->provider_calls_max : CALLER_PROVIDER_CALLS_MAX;
 	c->calls_waiting_max = o->calls_waiting_max > 0 ?
 	    o->calls_waiting_max : CALLER_WAITING_MAX;
 	list_init(&c->jobs);
 	c->thread.home = o->home;
 	c->thread.call_ms = o->call_ms;
 	c->thread.connections_max = c->backend_calls_max * BACKENDS_MAX;
+	if (o->provider_ca != NULL)
+		c->thread.provider_ca = mem_copy_text(o->provider_ca);
 	caller_thread_open(&c->thread, o->fixed_names);
 	loop_start(c->thread.loop);
 	*out = c;
@@ -99,6 +108,9 @@ caller_free(struct caller **cp)
 	if (!c->is_joined)
 		join_thread(c);
 	caller_thread_close(&c->thread);
+	mem_free(&c->thread.provider_ca);
+	CHECK(c->providers.n == 0);
+	map_free(&c->providers);
 	map_free(&c->targets);
 	arena_free(&c->arena);
 	mem_free(cp);
@@ -106,12 +118,26 @@ caller_free(struct caller **cp)
 
 /* ---- The end of a call ----------------------------------------------- */
 
+/* A provider without calls is forgotten. */
+static void
+release_target(struct caller *c, struct caller_target *t)
+{
+	if (--t->jobs > 0 || !t->is_provider)
+		return;
+	map_take(&c->providers, t->name);
+	buf_free(&t->own_name);
+	mem_free(&t);
+}
+
 static void
 free_job(struct caller_job *job)
 {
 	struct caller *c = job->caller;
 
 	list_take(&job->node);
+	release_target(c, job->target);
+	if (job->is_secret && job->reply.cap > 0)
+		explicit_bzero(job->reply.p, job->reply.cap);
 	backends_release(&job->set);
 	buf_free(&job->packed);
 	buf_free(&job->reply);
@@ -238,6 +264,33 @@ refuse_job(struct caller_job *job, enum transport_end end, const char *detail)
 	loop_send(job->caller->home, &job->mail, job_refused);
 }
 
+/* "auth.example:443"; a malformed URL has one of its own, and no answer. */
+static struct str
+provider_name(struct str url, struct arena *a)
+{
+	struct url u;
+
+	if (url_parse(url, NULL, a, &u, NULL) != OK)
+		return STR("");
+	return arena_printf(a, "%.*s:%u", STR_FMT(u.host), (unsigned)u.port);
+}
+
+static struct caller_target *
+provider_of(struct caller *c, struct str name)
+{
+	struct caller_target *t = map_get(&c->providers, name);
+
+	if (t != NULL)
+		return t;
+	t = mem_new(sizeof(*t));
+	buf_put_str(&t->own_name, name);
+	t->name = buf_str(&t->own_name);
+	t->is_provider = true;
+	list_init(&t->queue);
+	map_put(&c->providers, t->name, t);
+	return t;
+}
+
 static struct caller_target *
 target_of(struct caller *c, struct str name)
 {
@@ -259,8 +312,12 @@ new_job(struct caller *c, struct caller_call *call)
 
 	job->caller = c;
 	job->thread = &c->thread;
-	job->target = target_of(c, call->backend->name);
-	job->set = backends_hold(call->set);
+	job->is_secret = call->provider != NULL;
+	job->target = job->is_secret ? provider_of(c, provider_name(call->url,
+	    &job->arena)) : target_of(c, call->backend->name);
+	job->target->jobs++;
+	if (!job->is_secret)
+		job->set = backends_hold(call->set);
 	job->call = call;
 	job->returned = job_returned;
 	job->cancel_returned = cancel_returned;
@@ -283,7 +340,8 @@ caller_start(struct caller *c, struct caller_call *call)
 	call->detail[0] = '\0';
 	if (c->is_stopping)
 		refuse_job(job, TRANSPORT_STOPPED, "the program ends");
-	else if (job->target->look.under_way < c->backend_calls_max)
+	else if (job->target->look.under_way < (job->target->is_provider ?
+	    c->provider_calls_max : c->backend_calls_max))
 		send_job(job);
 	else if (c->waiting_n >= c->calls_waiting_max)
 		refuse_job(job, TRANSPORT_CONNECT, "too many calls wait");

@@ -38,6 +38,22 @@ job_of(struct exchange *x)
 	return CONTAINER(x, struct caller_job, exchange);
 }
 
+bool
+caller_provider_allows(const struct caller_provider *p, bool is_tls,
+    const struct ip *ip)
+{
+	switch (address_classify(ip->b)) {
+	case ADDRESS_PUBLIC:
+		return is_tls;
+	case ADDRESS_PRIVATE:
+		return is_tls && p->is_declared;
+	case ADDRESS_LOOPBACK:
+		return p->is_declared;
+	default:
+		return false;
+	}
+}
+
 static bool
 check_address(struct exchange *x, const struct ip *ip)
 {
@@ -46,6 +62,9 @@ check_address(struct exchange *x, const struct ip *ip)
 	    address_classify(ip->b) == ADDRESS_LOOPBACK;
 
 	job->refused = *ip;
+	if (job->call->provider != NULL)
+		return caller_provider_allows(job->call->provider, x->tls,
+		    ip);
 	return is_secure && backend_allows_address(job->call->backend,
 	    job->url.host, ip);
 }
@@ -121,7 +140,7 @@ static const struct exchange_events events = {
 static bool
 has_field(const struct backend *b, struct str name)
 {
-	for (size_t i = 0; i < b->headers_n; i++)
+	for (size_t i = 0; b != NULL && i < b->headers_n; i++)
 		if (str_eq_nocase(b->headers[i].name, name))
 			return true;
 	return false;
@@ -132,10 +151,12 @@ put_headers(struct caller_job *job)
 {
 	const struct caller_call *call = job->call;
 	const struct backend *b = call->backend;
+	const struct caller_provider *p = call->provider;
 	struct transport_header *h = job->headers;
 	const struct url *u = &job->url;
 	size_t n = 0;
 
+	CHECK(p == NULL || p->fields_n <= CALLER_FIELDS_MAX);
 	h[n++] = (struct transport_header){ STR("Host"), u->port_given ?
 	    arena_printf(&job->arena, "%.*s:%u", STR_FMT(u->host),
 	    (unsigned)u->port) : u->host };
@@ -153,9 +174,11 @@ put_headers(struct caller_job *job)
 	if (call->key.n > 0)
 		h[n++] = (struct transport_header){ STR("Idempotency-Key"),
 		    call->key };
-	for (size_t i = 0; i < b->headers_n; i++)
+	for (size_t i = 0; b != NULL && i < b->headers_n; i++)
 		h[n++] = (struct transport_header){ b->headers[i].name,
 		    b->headers[i].value };
+	for (size_t i = 0; p != NULL && i < p->fields_n; i++)
+		h[n++] = p->fields[i];
 	return n;
 }
 
@@ -229,7 +252,7 @@ free_connections(struct caller_connections **cp)
 }
 
 static struct caller_connections *
-make_connections(struct caller_thread *t, const struct backend *b)
+make_connections(struct caller_thread *t, struct str ca, uint64_t ca_hash)
 {
 	struct caller_connections *c = mem_new(sizeof(*c));
 	/* How many calls there are at once is limited at home. */
@@ -237,9 +260,9 @@ make_connections(struct caller_thread *t, const struct backend *b)
 	    .host_connections_max = t->connections_max,
 	    .idle_s_max = IDLE_S_MAX, .tls_1_2 = true };
 
-	if (b->ca.n > 0)
-		c->ca = mem_copy_text(b->ca.p);
-	c->ca_hash = b->ca_hash;
+	if (ca.n > 0)
+		c->ca = mem_copy_text(ca.p);
+	c->ca_hash = ca_hash;
 	o.ca_file = c->ca;
 	c->transport = transport_curl_new(t->loop, &o);
 	list_put(&t->connections, &c->node);
@@ -248,11 +271,14 @@ make_connections(struct caller_thread *t, const struct backend *b)
 
 /*
  * The connections of a back end's certificates.  Those that were made with an
- * earlier content of the same file go when no call uses them.
+ * earlier content of the same file go when no call uses them.  The file for
+ * providers is the same as long as the program runs.
  */
 static struct caller_connections *
 take_connections(struct caller_thread *t, const struct backend *b)
 {
+	struct str ca = b != NULL ? b->ca : str_of(t->provider_ca);
+	uint64_t ca_hash = b != NULL ? b->ca_hash : 0;
 	struct caller_connections *found = NULL;
 	struct list *next;
 
@@ -261,15 +287,15 @@ take_connections(struct caller_thread *t, const struct backend *b)
 		struct caller_connections *c = LIST_ITEM(n,
 		    struct caller_connections, node);
 		next = n->next;
-		if (!str_eq(str_of(c->ca), b->ca))
+		if (!str_eq(str_of(c->ca), ca))
 			continue;
-		if (c->ca_hash == b->ca_hash)
+		if (c->ca_hash == ca_hash)
 			found = c;
 		else if (c->calls == 0)
 			free_connections(&c);
 	}
 	if (found == NULL)
-		found = make_connections(t, b);
+		found = make_connections(t, ca, ca_hash);
 	found->calls++;
 	return found;
 }

@@ -29,6 +29,7 @@ struct caller_thread {
 	struct loop *loop, *home;
 	int64_t call_ms;
 	size_t connections_max;
+	char *provider_ca;           /* NULL: the system's */
 	struct resolver *resolver;
 	struct list connections;     /* of caller_connections.node */
 	struct libdeflate_compressor *compressor;   /* NULL: not yet used */
@@ -48,6 +49,7 @@ struct caller_job {
 	struct caller *caller;
 	struct caller_target *target;
 	struct backends *set;
+	bool is_secret;              /* its reply: it is a provider's */
 	bool is_waiting, is_sent, is_cancelled, is_cancel_under_way;
 
 	struct caller_thread *thread;
@@ -63,8 +65,8 @@ struct caller_job {
 	struct mono deadline;
 	struct resolve_query query;
 	struct exchange exchange;
-	struct transport_header headers[BACKEND_HEADERS_MAX +
-	    CALLER_OWN_HEADERS];
+	struct transport_header headers[MAX(BACKEND_HEADERS_MAX,
+	    CALLER_FIELDS_MAX) + CALLER_OWN_HEADERS];
 	struct ip refused;           /* the address that is not allowed */
 	bool is_head_bad;
 	struct buf packed;           /* the body, compressed */
