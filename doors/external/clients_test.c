@@ -29,8 +29,8 @@ clients_are_found_by_connector(void **state)
 
 	(void)state;
 	assert_int_equal(clients_parse(STR("{\"mastodon\":{\"client_id\":\"i\","
-	    "\"client_secret\":\"hush\"},\"books\":{\"client_id\":\"public\"}}"),
-	    &set, NULL), OK);
+	    "\"client_secret\":\"hush\"},\"books\":{\"client_id\":"
+	    "\"public\"}}"), &set, NULL), OK);
 	assert_int_equal(clients_count(set), 2);
 	const struct oauth_client *c = clients_find(set, STR("mastodon"));
 	assert_true(str_eq(c->id, STR("i")));

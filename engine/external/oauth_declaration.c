@@ -11,6 +11,7 @@
 #include "engine/external/external_own.h"
 #include "engine/external/oauth_own.h"
 
+#define HTTP "http://"
 #define HTTPS "https://"
 #define LABEL_BYTES_MAX 63u
 
@@ -220,18 +221,52 @@ braces_match(struct str part)
 	return !inside;
 }
 
+/* The part between "://" and the path, and what follows it. */
+static struct str
+split_host(struct str url, struct str *rest)
+{
+	bool secure = str_starts_nocase(url, STR(HTTPS));
+	struct str after = str_from(url, strlen(secure ? HTTPS : HTTP));
+	size_t end = 0;
+
+	while (end < after.n && memchr("/?", after.p[end], 2) == NULL)
+		end++;
+	*rest = str_from(after, end);
+	return str_cut(after, 0, end);
+}
+
+/* Without its port. */
+static bool
+is_loopback(struct str host)
+{
+	static const char *const names[] = { "localhost", "127.0.0.1",
+		"[::1]" };
+	size_t at = host.n;
+
+	while (at > 0 && ascii_is_digit(host.p[at - 1]))
+		at--;
+	if (at > 0 && host.p[at - 1] == ':')
+		host = str_cut(host, 0, at - 1);
+	return STR_ROW_NOCASE(host, names) < ARRAY_LEN(names);
+}
+
+bool
+oauth_host_is_filled(const struct oauth_declaration *d, enum oauth_url which)
+{
+	struct str rest, host = split_host(d->urls[which], &rest);
+
+	return str_find_char(host, '{') < host.n;
+}
+
 static enum err
 check_url(struct declaring *s, const char *place, struct str url)
 {
-	if (!url_text_is_web(url) || !str_starts_nocase(url, STR(HTTPS)))
+	struct str rest, host = split_host(url, &rest);
+	bool secure = str_starts_nocase(url, STR(HTTPS));
+
+	if (!url_text_is_web(url) || (!secure && !is_loopback(host)))
 		return external_read_refuse(s->r, place, "it is not an address"
-		    " that begins with https");
-	struct str after = str_from(url, strlen(HTTPS)), host, rest;
-	size_t end = 0;
-	while (end < after.n && memchr("/?", after.p[end], 2) == NULL)
-		end++;
-	host = str_cut(after, 0, end);
-	rest = str_from(after, end);
+		    " that begins with https, or with http on loopback");
 	if (!braces_match(host) || !braces_match(rest) ||
 	    str_find_char(url, '#') < url.n)
 		return external_read_refuse(s->r, place, "it has a brace "

@@ -160,12 +160,35 @@ placeholders_are_where_they_can_do_no_harm(void **state)
 		{ "https://a.example/{{y}}", "oauth.revoke: it has a brace" },
 		{ "https://a.example/#{y}", "oauth.revoke: it has a brace" },
 		{ "http://{x}/r", "oauth.revoke: it is not an address" },
+		{ "http://a.example/r", "oauth.revoke: it is not an address" },
+		{ "http://127.0.0.1.a.example/", "oauth.revoke: it is not an" },
+		{ "http://localhost.a.example/", "oauth.revoke: it is not an" },
+		{ "http://127.0.0.1:8080/r?q={y}", NULL },
+		{ "http://localhost/r", NULL }, { "http://[::1]:1/r", NULL },
+		{ "http://{x}@127.0.0.1/", "oauth.revoke: it is not an" },
+		{ "ftp://127.0.0.1/", "oauth.revoke: it is not an address" },
 		{ "{x}", "oauth.revoke: it is not an address" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		judge_url(rows[i].url, rows[i].message);
+}
+
+static void
+hosts_that_users_name_are_told_apart(void **state)
+{
+	struct external_connector *c = testing_load(OAUTH_DECLARED(
+	    "'kind':'oauth2','authorize':'https://{x}/a','token':"
+	    "'https://{x}.a.example/t','revoke':'https://a.example/{x}',"
+	    "'parameters':{'x':null}"));
+	const struct oauth_declaration *d = external_connector_oauth(c);
+
+	(void)state;
+	assert_true(oauth_host_is_filled(d, OAUTH_AUTHORIZE));
+	assert_true(oauth_host_is_filled(d, OAUTH_TOKEN));
+	assert_false(oauth_host_is_filled(d, OAUTH_REVOKE));
+	external_connector_free(&c);
 }
 
 /* ---- Values ------------------------------------------------------------ */
@@ -338,6 +361,7 @@ main(void)
 		cmocka_unit_test(what_is_left_out_has_a_default),
 		cmocka_unit_test(wrong_members_are_named),
 		cmocka_unit_test(placeholders_are_where_they_can_do_no_harm),
+		cmocka_unit_test(hosts_that_users_name_are_told_apart),
 		cmocka_unit_test(a_host_is_a_host_name),
 		cmocka_unit_test(hosts_may_be_limited),
 		cmocka_unit_test(labels_and_parts_of_paths),

@@ -128,7 +128,7 @@ oauth_issuer_is(const struct oauth_flow *f, struct str iss)
 		return str_eq(iss, declared);
 	/* The origin, which some write with a "/". */
 	struct str url = oauth_url_fill(f, OAUTH_AUTHORIZE, &a);
-	size_t host = strlen("https://"), end = host;
+	size_t end = str_find(url, STR("://")) + strlen("://");
 	while (end < url.n && url.p[end] != '/' && url.p[end] != '?')
 		end++;
 	if (str_ends(iss, STR("/")))

@@ -101,6 +101,10 @@ MUST_USE enum err oauth_param_read(const struct oauth_declaration *,
     size_t index, struct str value, struct arena *a, struct str *out,
     struct why *);
 
+/* Whether the host of a declared address has the value of a parameter: then
+ * users name the host, and it must be public (external.md §10). */
+bool oauth_host_is_filled(const struct oauth_declaration *, enum oauth_url);
+
 /* A host name in ASCII with at least two labels, the last one not a number: so
  * no IP address, no port and no "localhost". */
 bool oauth_host_is_valid(struct str);
