@@ -4,14 +4,16 @@
 #include "base/json_writer.h"
 #include "doors/external/handlers.h"
 #include "doors/external/meter.h"
+#include "doors/external/provider.h"
 #include "doors/external/reply.h"
 #include "doors/external/task_order.h"
 #include "doors/external/task_run.h"
 #include "engine/control/control.h"
+#include "engine/harvest/credential.h"
 #include "os/clock.h"
 #include "os/log.h"
 
-#define BACKENDS_LOOK_MS 10000
+#define FILES_LOOK_MS 10000
 /* Calls that wait, to all back ends: two for each of 100,000 open tasks. */
 #define CALLS_WAITING_MAX 200000u
 
@@ -71,16 +73,31 @@ read_backends(struct external_door *d, struct why *w)
 	return OK;
 }
 
-static void
-look_at_backends(struct timer *timer)
+static enum err
+read_clients(struct external_door *d, struct why *w)
 {
-	struct external_door *d = CONTAINER(timer, struct external_door,
-	    backends_timer);
+	struct clients *set;
+	struct why first = WHY_INIT;
+
+	if (d->set.clients_file[0] == '\0') {
+		d->clients = clients_none();
+		return OK;
+	}
+	d->clients_stamp = file_stamp_of(d->set.clients_file);
+	if (clients_read(d->set.clients_file, &set, &first) != OK)
+		return why(w, ERR_CONFIG, "external.clients_file: %s: %s",
+		    d->set.clients_file, first.text);
+	clients_free(&d->clients);
+	d->clients = set;
+	return OK;
+}
+
+static void
+look_at_backends(struct external_door *d)
+{
 	struct file_stamp now = file_stamp_of(d->set.backends_file);
 	struct why w = WHY_INIT;
 
-	loop_timer_set(d->host->home, timer, mono_add_ms(clock_mono(),
-	    BACKENDS_LOOK_MS));
 	if (file_stamp_eq(&now, &d->backends_stamp))
 		return;
 	if (read_backends(d, &w) != OK) {
@@ -95,6 +112,72 @@ look_at_backends(struct timer *timer)
 		task_run_use_backends(t, d->backends);
 }
 
+static void
+look_at_clients(struct external_door *d)
+{
+	struct file_stamp now = file_stamp_of(d->set.clients_file);
+	struct why w = WHY_INIT;
+
+	if (file_stamp_eq(&now, &d->clients_stamp))
+		return;
+	if (read_clients(d, &w) != OK) {
+		log_error("external.clients", "why=%s", log_why(&w));
+		snprintf(d->clients_fault, sizeof(d->clients_fault), "%.250s",
+		    w.text);
+		return;
+	}
+	d->clients_fault[0] = '\0';
+	log_info("external.clients", "file=%s clients=%zu",
+	    d->set.clients_file, clients_count(d->clients));
+}
+
+static void
+look_at_files(struct timer *timer)
+{
+	struct external_door *d = CONTAINER(timer, struct external_door,
+	    files_timer);
+
+	loop_timer_set(d->host->home, timer, mono_add_ms(clock_mono(),
+	    FILES_LOOK_MS));
+	if (d->set.backends_file[0] != '\0')
+		look_at_backends(d);
+	if (d->set.clients_file[0] != '\0')
+		look_at_clients(d);
+}
+
+/* ---- The key ------------------------------------------------------------ */
+
+/* Daemons that share a store open each other's grants. */
+static void
+read_key(struct external_door *d)
+{
+	struct why w = WHY_INIT;
+
+	if (store_is_shared(store_async_store(d->store)) && conf_str(
+	    d->host->conf, CONF_SECRETS_KEY_FILE).n == 0)
+		snprintf(d->key_fault, sizeof(d->key_fault), "secrets.key_file"
+		    " is not set, and daemons that share a store need the "
+		    "same key");
+	else if (credential_key(d->host->conf, d->host->data_dir, &d->key,
+	    &w) != OK)
+		snprintf(d->key_fault, sizeof(d->key_fault), "the key of "
+		    "secrets.key_file cannot be read: %.150s", w.text);
+}
+
+/* Connectors that cannot be used say so at once, not to the first user. */
+static void
+say_refusals(const struct external_door *d)
+{
+	for (size_t i = 0; i < connectors_count(d->connectors); i++) {
+		struct held_connector *c = connectors_nth(d->connectors, i);
+		const char *text = external_connector_oauth(c->connector) ==
+		    NULL ? NULL : provider_refusal(d, c);
+		if (text != NULL)
+			log_warn("external.oauth", "connector=%.*s why=%s",
+			    STR_FMT(c->name), log_quoted(str_of(text)));
+	}
+}
+
 /* ---- Its life ----------------------------------------------------------- */
 
 static void
@@ -104,6 +187,8 @@ free_door(void **door)
 
 	*door = NULL;
 	caller_free(&d->caller);
+	clients_free(&d->clients);
+	explicit_bzero(&d->key, sizeof(d->key));
 	backends_release(&d->backends);
 	versions_free(&d->versions);
 	connectors_free(&d->connectors);
@@ -114,14 +199,18 @@ static enum err
 open_parts(struct external_door *d, struct why *w)
 {
 	enum err e = external_settings_read(d->host->conf, &d->set, w);
+	struct str ca = conf_str(d->host->conf, CONF_FETCH_CA_FILE);
 	struct caller_options o = { .home = d->host->home,
 		.call_ms = d->set.call_ms,
-		.calls_waiting_max = CALLS_WAITING_MAX };
+		.calls_waiting_max = CALLS_WAITING_MAX,
+		.provider_ca = ca.n > 0 ? ca.p : NULL };
 
 	if (e == OK)
 		e = connectors_read(d->set.connectors, &d->connectors, w);
 	if (e == OK)
 		e = read_backends(d, w);
+	if (e == OK)
+		e = read_clients(d, w);
 	return e == OK ? caller_new(&o, &d->caller, w) : e;
 }
 
@@ -135,7 +224,9 @@ open_door(const struct door_host *host, void **door, struct why *w)
 	list_init(&d->tasks);
 	list_init(&d->waiting);
 	list_init(&d->under_check);
-	d->backends_timer.fire = look_at_backends;
+	list_init(&d->provider_calls);
+	list_init(&d->revocations);
+	d->files_timer.fire = look_at_files;
 	enum err e = open_parts(d, w);
 	*door = d;
 	if (e != OK) {
@@ -154,6 +245,8 @@ data_read(void *door, struct engine *e)
 	d->store = engine_store_async(e);
 	d->documents = d->host->documents;
 	d->web = d->host->web_documents;
+	read_key(d);
+	say_refusals(d);
 }
 
 static void
@@ -163,9 +256,9 @@ ready(void *door, struct engine *e)
 
 	(void)e;
 	d->is_ready = true;
-	if (d->set.backends_file[0] != '\0')
-		loop_timer_set(d->host->home, &d->backends_timer, mono_add_ms(
-		    clock_mono(), BACKENDS_LOOK_MS));
+	if (d->set.backends_file[0] != '\0' || d->set.clients_file[0] != '\0')
+		loop_timer_set(d->host->home, &d->files_timer, mono_add_ms(
+		    clock_mono(), FILES_LOOK_MS));
 	tend_begin(d);
 }
 
@@ -181,6 +274,7 @@ reload(void *door, struct why *w)
 		return e;
 	connectors_free(&d->connectors);
 	d->connectors = read;
+	say_refusals(d);
 	log_info("external.connectors", "directory=%s connectors=%zu",
 	    d->set.connectors, connectors_count(read));
 	return OK;
@@ -192,8 +286,9 @@ stop(void *door)
 	struct external_door *d = door;
 
 	d->stopping = true;
-	loop_timer_stop(d->host->home, &d->backends_timer);
+	loop_timer_stop(d->host->home, &d->files_timer);
 	tend_stop(d);
+	provider_stop(d);
 	check_stop_all(d);
 }
 
@@ -241,6 +336,9 @@ put_status(void *door, struct door_status *out)
 	if (d->fault[0] != '\0')
 		snprintf(out->note, sizeof(out->note), "the back ends are "
 		    "those of before: %s", d->fault);
+	else if (d->clients_fault[0] != '\0')
+		snprintf(out->note, sizeof(out->note), "the OAuth clients are "
+		    "those of before: %s", d->clients_fault);
 	else
 		snprintf(out->note, sizeof(out->note), "tasks: %zu, "
 		    "connectors: %zu, in the spool: %llu KiB", d->tasks_n,

@@ -17,6 +17,7 @@
 #include "base/list.h"
 #include "engine/backends/backends.h"
 #include "doors/external/caller.h"
+#include "doors/external/clients.h"
 #include "doors/external/connectors.h"
 #include "doors/external/settings.h"
 #include "doors/external/version.h"
@@ -24,6 +25,7 @@
 #include "engine/store/store_external.h"
 #include "os/file_stamp.h"
 #include "server/door.h"
+#include "wire/seal.h"
 
 struct documents;
 struct external_check;
@@ -35,8 +37,9 @@ struct external_door {
 	struct external_settings set;
 	struct backends *backends;       /* never NULL; replaced when the file
 	                                  * has changed */
-	struct timer backends_timer;
-	struct file_stamp backends_stamp;
+	struct clients *clients;         /* the same */
+	struct timer files_timer;        /* looks at both files */
+	struct file_stamp backends_stamp, clients_stamp;
 	struct connectors *connectors;   /* never NULL */
 	struct versions versions;        /* connectors of older versions */
 	struct caller *caller;
@@ -44,6 +47,9 @@ struct external_door {
 	struct documents *documents;     /* the same */
 	struct web_documents *web;       /* the same */
 	bool is_ready, stopping;
+	/* What seals grants; `key_fault` is "" when there is a key. */
+	struct seal_key key;
+	char key_fault[256];
 
 	/* Open tasks of this daemon. */
 	struct list tasks;               /* struct task_run */
@@ -56,6 +62,11 @@ struct external_door {
 	size_t under_check_n;
 	uint64_t checks;                 /* so far */
 
+	/* provider.h */
+	struct list provider_calls;      /* struct provider_call */
+	struct list revocations;         /* struct revocation */
+	size_t revocations_n;
+
 	struct timer tend_timer;
 	struct wall waits_said;          /* of tasks that cannot be taken up */
 	struct wall looked, forgotten;   /* when open and old tasks were last
@@ -67,6 +78,7 @@ struct external_door {
 
 	/* For the status line. */
 	char fault[256];                 /* of the backends file; or "" */
+	char clients_fault[256];         /* of the clients file; or "" */
 	uint64_t accepted;
 };
 

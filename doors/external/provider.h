@@ -126,4 +126,8 @@ void provider_finish(struct provider_finish *);
  */
 void provider_end_grant(struct external_door *, const struct store_grant *);
 
+/* The daemon ends: calls are cut, but those whose answers have tokens that are
+ * nowhere else; done() of a login that was begun comes with a fault. */
+void provider_stop(struct external_door *);
+
 #endif

@@ -21,6 +21,11 @@ const struct setting external_settings_rows[EXTERNAL_SETTINGS] = {
 	    "is read again within 10 s of a change.  Without it, tasks of "
 	    "loopback back ends are taken as long as no token names this "
 	    "door." },
+	[EXTERNAL_CLIENTS_FILE] = { "external.clients_file", CONF_STRING, "",
+	    0, 4096, "file", CONF_RESTART, "OAuth clients of connectors, as "
+	    "JSON: {\"CONNECTOR\":{\"client_id\":\"...\","
+	    "\"client_secret\":\"...\"}}.  Only its owner may have access to "
+	    "the file.  It is read again within 10 s of a change." },
 	[EXTERNAL_VERSIONS] = { "external.versions", CONF_CHOICE, "newest", 0,
 	    0, "newest|strict", CONF_RESTART, "A task that names a version "
 	    "above the newest that is registered: runs the newest connector, "
@@ -39,7 +44,8 @@ const struct setting external_settings_rows[EXTERNAL_SETTINGS] = {
 	    "their way to back ends, of all tasks; connectors wait above it.  "
 	    "A task has at most a quarter." },
 	[EXTERNAL_CALL_MS] = { "external.call_ms", CONF_DURATION, "60s", 100,
-	    3600000, "ms", CONF_RESTART, "For one call to a back end." },
+	    3600000, "ms", CONF_RESTART, "For one call to a back end or a "
+	    "provider." },
 	[EXTERNAL_RETRY_S_MAX] = { "external.retry_s_max", CONF_INT, "86400",
 	    1, 31536000, "s", CONF_RESTART, "How long an upload or a status "
 	    "is tried." },
@@ -90,6 +96,7 @@ external_settings_read(const struct conf *c, struct external_settings *out,
 		.root = conf_str(c, id_of(EXTERNAL_ROOT)),
 		.connectors = conf_str(c, id_of(EXTERNAL_CONNECTORS)).p,
 		.backends_file = conf_str(c, id_of(EXTERNAL_BACKENDS_FILE)).p,
+		.clients_file = conf_str(c, id_of(EXTERNAL_CLIENTS_FILE)).p,
 		.is_strict = conf_choice(c, id_of(EXTERNAL_VERSIONS)) != 0,
 		.tasks_max = (size_t)conf_int(c, id_of(EXTERNAL_TASKS_MAX)),
 		.rejected_max = (uint32_t)conf_int(c, id_of(

@@ -11,7 +11,8 @@
 
 enum external_setting {
 	EXTERNAL_PUBLIC_URL, EXTERNAL_ROOT, EXTERNAL_CONNECTORS,
-	EXTERNAL_BACKENDS_FILE, EXTERNAL_VERSIONS, EXTERNAL_TASKS_MAX,
+	EXTERNAL_BACKENDS_FILE, EXTERNAL_CLIENTS_FILE, EXTERNAL_VERSIONS,
+	EXTERNAL_TASKS_MAX,
 	EXTERNAL_REJECTED_MAX,
 	EXTERNAL_DOCUMENT_BYTES_MAX, EXTERNAL_SPOOL_BYTES_MAX,
 	EXTERNAL_CALL_MS, EXTERNAL_RETRY_S_MAX, EXTERNAL_KEEP_S,
@@ -24,6 +25,7 @@ struct external_settings {
 	struct str root;             /* a connector's name; or empty */
 	const char *connectors;      /* a directory, or "" */
 	const char *backends_file;   /* or "" */
+	const char *clients_file;    /* the same */
 	bool is_strict;              /* versions = strict */
 	size_t tasks_max;            /* open ones of a connector */
 	uint32_t rejected_max;

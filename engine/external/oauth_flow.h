@@ -203,6 +203,9 @@ struct oauth_fault {
 	/* The code or refresh token is worth nothing any more (RFC 6749 §5.2):
 	 * the grant is deleted, and the user signs in again. */
 	bool is_invalid_grant;
+	/* The provider does not know the client any more: a registered one is
+	 * registered anew. */
+	bool is_invalid_client;
 	/* A sentence for people without secrets: it has at most the provider's
 	 * error code and the status. */
 	char text[200];

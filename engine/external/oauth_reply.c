@@ -97,6 +97,7 @@ refuse_code(int status, struct str code, struct oauth_fault *f)
 	*f = (struct oauth_fault){
 		.actor = known ? code_rows[i].actor : actor_of_status(status),
 		.is_invalid_grant = known && code_rows[i].is_invalid_grant,
+		.is_invalid_client = str_eq(code, STR("invalid_client")),
 	};
 	if (!is_code(code))
 		code = STR("an error");
