@@ -2,6 +2,7 @@
  * The row of the table of doors: routes, and the steps of the door's life.
  */
 #include "base/json_writer.h"
+#include "doors/external/grants.h"
 #include "doors/external/handlers.h"
 #include "doors/external/meter.h"
 #include "doors/external/provider.h"
@@ -187,6 +188,7 @@ free_door(void **door)
 
 	*door = NULL;
 	caller_free(&d->caller);
+	grants_free(&d->grants);
 	clients_free(&d->clients);
 	explicit_bzero(&d->key, sizeof(d->key));
 	backends_release(&d->backends);
@@ -260,6 +262,7 @@ ready(void *door, struct engine *e)
 		loop_timer_set(d->host->home, &d->files_timer, mono_add_ms(
 		    clock_mono(), FILES_LOOK_MS));
 	tend_begin(d);
+	grants_begin(d);
 }
 
 /* Tasks go on with the connectors that they have. */
@@ -288,6 +291,7 @@ stop(void *door)
 	d->stopping = true;
 	loop_timer_stop(d->host->home, &d->files_timer);
 	tend_stop(d);
+	grants_stop(d);
 	provider_stop(d);
 	check_stop_all(d);
 }

@@ -29,6 +29,7 @@
 
 struct documents;
 struct external_check;
+struct grants;
 struct task_run;
 struct web_documents;
 
@@ -62,10 +63,11 @@ struct external_door {
 	size_t under_check_n;
 	uint64_t checks;                 /* so far */
 
-	/* provider.h */
+	/* provider.h, grants.h */
 	struct list provider_calls;      /* struct provider_call */
 	struct list revocations;         /* struct revocation */
 	size_t revocations_n;
+	struct grants *grants;           /* from ready on */
 
 	struct timer tend_timer;
 	struct wall waits_said;          /* of tasks that cannot be taken up */

@@ -4,9 +4,10 @@
 #include "base/metric.h"
 
 static const char *const results[] = { "spooled", "rejected" };
+static const char *const refreshes[] = { "done", "failed" };
 static const char *const limits[] = { "tasks_max", "checks_max", "other" };
 
-enum { TASKS, SPOOL, DOCUMENTS, LIMITS };
+enum { TASKS, SPOOL, DOCUMENTS, REFRESHES, LIMITS };
 static struct metric metrics[] = {
 	[TASKS] = METRIC(GAUGE, "argiope_external_tasks",
 	    "Open tasks of this daemon."),
@@ -15,6 +16,9 @@ static struct metric metrics[] = {
 	[DOCUMENTS] = METRIC_BY(COUNTER, "argiope_external_documents_total",
 	    "Documents that connectors have given.", "result", results,
 	    ARRAY_LEN(results)),
+	[REFRESHES] = METRIC_BY(COUNTER, "argiope_external_refreshes_total",
+	    "Refreshes of users' OAuth tokens.", "result", refreshes,
+	    ARRAY_LEN(refreshes)),
 	[LIMITS] = METRIC_BY(COUNTER, "argiope_external_limits_total",
 	    "Requests refused at a limit.", "limit", limits,
 	    ARRAY_LEN(limits)),
@@ -31,6 +35,12 @@ external_meter_documents(size_t good, size_t rejected)
 {
 	metric_add_by(&metrics[DOCUMENTS], 0, (int64_t)good);
 	metric_add_by(&metrics[DOCUMENTS], 1, (int64_t)rejected);
+}
+
+void
+external_meter_refresh(bool is_done)
+{
+	metric_add_by(&metrics[REFRESHES], is_done ? 0 : 1, 1);
 }
 
 void
