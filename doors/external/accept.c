@@ -43,7 +43,7 @@ refuse(struct external_request *x, int status, const char *text)
 /* ---- A new task, or a new attempt --------------------------------------- */
 
 static struct store_task
-make_row(const struct external_request *x)
+make_row(struct external_request *x)
 {
 	return (struct store_task){ .backend = x->backend->name,
 		.connector = x->connector->name, .fid = x->fid,
@@ -51,7 +51,9 @@ make_row(const struct external_request *x)
 		.params = buf_str(&x->concealed),
 		.version = x->order.version > 0 ? x->order.version :
 		x->version.version, .hash = x->version.hash,
-		.reset = x->order.reset };
+		.reset = x->order.reset,
+		.grant = x->grant.handle.n > 0 ? store_grant_id(
+		x->grant.handle, &x->arena) : STR_NONE };
 }
 
 /* The crawler's last task has left its cursor. */
@@ -164,6 +166,56 @@ retry_done(struct external_request *x)
 
 /* ---- What the store has ------------------------------------------------- */
 
+static void
+refuse_why(struct external_request *x, enum err e, const struct why *w)
+{
+	if (e == ERR_INPUT) {
+		refuse(x, 400, w->text);
+		return;
+	}
+	reply_fail_why(x->request, e, w);
+	external_request_free(&x);
+}
+
+static void
+grant_found(struct external_request *x)
+{
+	struct why w = WHY_INIT;
+
+	enum err e = external_request_judge_grant(x, &w);
+	if (e != OK)
+		refuse_why(x, e, &w);
+	else
+		external_request_ask(x, x->put, x->put_done);
+}
+
+/* The row names the grant, so that is found first. */
+static void
+put_order(struct external_request *x, enum err (*put)(
+    struct external_request *, struct store *, struct why *),
+    void (*done)(struct external_request *))
+{
+	struct why w = WHY_INIT;
+
+	if (external_connector_oauth(x->connector->connector) == NULL) {
+		external_request_ask(x, put, done);
+		return;
+	}
+	if (x->door->key_fault[0] != '\0') {
+		reply_fail(x->request, 503, "system: %s", x->door->key_fault);
+		external_request_free(&x);
+		return;
+	}
+	if (task_grant_name_read(x->order.credential, &x->grant_name, &w) !=
+	    OK) {
+		refuse(x, 400, w.text);
+		return;
+	}
+	x->put = put;
+	x->put_done = done;
+	external_request_ask(x, external_request_find_grant, grant_found);
+}
+
 /* False: refused. */
 static bool
 check_order(struct external_request *x)
@@ -236,6 +288,40 @@ replace_credential(struct external_request *x)
 }
 
 static void
+replace_endpoint(struct external_request *x)
+{
+	if (str_eq(x->row.endpoint, x->endpoint))
+		answer_task(x);
+	else
+		external_request_ask(x, set_endpoint, endpoint_set);
+}
+
+static enum err
+set_grant(struct external_request *x, struct store *st, struct why *w)
+{
+	struct str id = store_grant_id(x->grant.handle, &x->arena);
+
+	return str_eq(id, x->row.grant) ? OK : store_task_set_grant(st,
+	    x->row.id, id, clock_wall(), w);
+}
+
+static void
+grant_set(struct external_request *x)
+{
+	struct task_run *t = task_run_of_id(x->door, x->row.id);
+
+	/* Another daemon's task keeps the grant that it has. */
+	if (x->result != OK && x->result != ERR_STATE) {
+		external_request_fail(x);
+		return;
+	}
+	if (x->result == OK && t != NULL)
+		task_grant_change(t, store_grant_id(x->grant.handle,
+		    &x->arena));
+	replace_endpoint(x);
+}
+
+static void
 repeat_task(struct external_request *x)
 {
 	if (!has_equal_params(x) || !str_eq(x->row.connector,
@@ -245,12 +331,11 @@ repeat_task(struct external_request *x)
 		    "parameters or another endpoint");
 		return;
 	}
-	if (!replace_credential(x))
-		return;
-	if (str_eq(x->row.endpoint, x->endpoint))
-		answer_task(x);
-	else
-		external_request_ask(x, set_endpoint, endpoint_set);
+	if (external_connector_oauth(x->connector->connector) != NULL &&
+	    x->order.credential != NULL)
+		put_order(x, set_grant, grant_set);
+	else if (replace_credential(x))
+		replace_endpoint(x);
 }
 
 static void
@@ -281,13 +366,13 @@ found(struct external_request *x)
 	check_params(x);
 	if (!x->is_there) {
 		if (check_order(x))
-			external_request_ask(x, put_task, put_done);
+			put_order(x, put_task, put_done);
 	} else if (!store_task_is_closed(x->row.state)) {
 		repeat_task(x);
 	} else if (check_order(x)) {
 		x->keep_cursor = has_equal_params(x) && str_eq(
 		    x->row.connector, x->connector->name);
-		external_request_ask(x, retry_task, retry_done);
+		put_order(x, retry_task, retry_done);
 	}
 }
 

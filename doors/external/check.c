@@ -190,9 +190,51 @@ check_credential(struct external_check *k)
 	struct external_request *x = k->x;
 	struct why w = WHY_INIT;
 
-	bool fine = task_credential_make(x->connector->connector,
-	    x->order.credential, &x->credential, &w) == OK;
-	add_check(k, "credential", fine, str_of(w.text));
+	bool has_oauth = external_connector_oauth(x->connector->connector) !=
+	    NULL;
+	bool fine = has_oauth ? task_grant_name_read(x->order.credential,
+	    &x->grant_name, &w) == OK : task_credential_make(
+	    x->connector->connector, x->order.credential, &x->credential,
+	    &w) == OK;
+
+	if (has_oauth && x->door->key_fault[0] != '\0')
+		add_check(k, "credential", false, arena_printf(&x->arena,
+		    "system: %s", x->door->key_fault));
+	else if (!fine || !has_oauth)
+		add_check(k, "credential", fine, str_of(w.text));
+}
+
+/* A message for the check of a grant; NULL: it can be used. */
+static const char *
+take_grant(struct external_request *x, struct why *w)
+{
+	struct oauth_granted g;
+
+	if (external_request_judge_grant(x, w) != OK)
+		return w->text;
+	if (oauth_granted_read(external_connector_oauth(
+	    x->connector->connector), x->grant.text, &x->arena, &g, NULL) !=
+	    OK)
+		return "credential: sign in again";
+	if (g.tokens.access_ends.us <= clock_wall().us)
+		return "transient: the provider's token has expired and is "
+		    "being renewed";
+	task_credential_of_grant(x->connector->connector, &g, &x->credential);
+	return NULL;
+}
+
+static void
+grant_found(struct external_request *x)
+{
+	struct external_check *k = x->check;
+	struct why w = WHY_INIT;
+	const char *fault = take_grant(x, &w);
+
+	add_check(k, "credential", fault == NULL, str_of(fault));
+	if (fault != NULL)
+		finish(k);
+	else
+		open_run(k);
 }
 
 void
@@ -222,8 +264,12 @@ external_post_check(struct web_request *r)
 	x->door->under_check_n++;
 	check_params(k);
 	check_credential(k);
+	x->check = k;
 	if (k->failed)
 		finish(k);
+	else if (external_connector_oauth(x->connector->connector) != NULL)
+		external_request_ask(x, external_request_find_grant,
+		    grant_found);
 	else
 		open_run(k);
 }
@@ -232,5 +278,6 @@ void
 check_stop_all(struct external_door *d)
 {
 	LIST_EACH(k, &d->under_check, struct external_check, node)
-		document_source_stop(k->run);
+		if (k->run != NULL)
+			document_source_stop(k->run);
 }

@@ -3,6 +3,7 @@
 #include "base/json_writer.h"
 #include "doors/external/meter.h"
 #include "doors/external/reply.h"
+#include "os/clock.h"
 #include "os/log.h"
 
 /* ---- Who asks, and for what --------------------------------------------- */
@@ -244,6 +245,47 @@ external_request_use_version(struct external_request *x,
 	x->version.connector = x->connector->name;
 	x->version.facts.is_strict = x->door->set.is_strict;
 	external_request_ask(x, look_up, looked_up);
+}
+
+/* ---- Grants ------------------------------------------------------------- */
+
+enum err
+external_request_find_grant(struct external_request *x, struct store *st,
+    struct why *w)
+{
+	const struct seal_key *key = &x->door->key;
+	const struct task_grant_name *n = &x->grant_name;
+
+	if (n->handle.n > 0)
+		return store_grant_find(st, key, x->backend->name, n->handle,
+		    &x->arena, &x->grant, w);
+	return store_grant_find_issued(st, key, x->backend->name,
+	    x->connector->name, n->user, n->issued, &x->arena, &x->grant, w);
+}
+
+enum err
+external_request_judge_grant(struct external_request *x, struct why *w)
+{
+	switch (x->result) {
+	case OK:
+		break;
+	case ERR_ABSENT:
+	case ERR_CORRUPT:
+		return why_field(w, ERR_INPUT, "credential", "nobody has "
+		    "signed in with it, or not any more; sign in again");
+	case ERR_STATE:
+		return why_field(w, ERR_INPUT, "credential", "users of several"
+		    " subdomains have signed in with it; name the token");
+	default:
+		return why(w, x->result, "%s", x->why.text);
+	}
+	if (!str_eq(x->grant.user.connector, x->connector->name))
+		return why_field(w, ERR_INPUT, "credential", "its token is for "
+		    "another connector");
+	if (x->grant.expiry.us <= clock_wall().us)
+		return why_field(w, ERR_INPUT, "credential", "it has expired; "
+		    "sign in again");
+	return OK;
 }
 
 /* ---- Answers ------------------------------------------------------------ */

@@ -12,6 +12,7 @@
 
 #include "doors/external/external_door.h"
 #include "doors/external/task_order.h"
+#include "engine/store/store_grant.h"
 
 struct external_request {
 	struct store_job job;
@@ -45,8 +46,17 @@ struct external_request {
 	struct version_look version; /* GET form, too */
 	struct str declaration;      /* read from the store */
 	bool is_there;               /* the task, in `row` */
+	/* Of a connector with `oauth`. */
+	struct task_grant_name grant_name;
+	struct store_grant grant;
+	/* The step after the grant was found. */
+	enum err (*put)(struct external_request *, struct store *,
+	    struct why *);
+	void (*put_done)(struct external_request *);
 	/* PATCH */
 	struct store_task_end end;
+	/* POST /check */
+	struct external_check *check;
 	/* GET log */
 	uint64_t after;
 	struct store_log_line *lines;
@@ -83,6 +93,15 @@ void external_request_use_version(struct external_request *,
     void (*then)(struct external_request *));
 /* "https://HOST:PORT/external/NAME"; without path at the mount at "/". */
 void external_request_put_mount(const struct external_request *, struct buf *);
+/* work(): the grant that the credential names, of the request's back end. */
+enum err external_request_find_grant(struct external_request *,
+    struct store *, struct why *);
+/*
+ * After that: whether the grant can be used for the request's connector.
+ * Errors: INPUT, naming the credential; else the store's.
+ */
+MUST_USE enum err external_request_judge_grant(struct external_request *,
+    struct why *);
 /* "status":{"code":0,"message":"New"}, a member. */
 void external_request_put_status(const struct store_task *, bool with_detail,
     struct buf *);

@@ -247,11 +247,8 @@ task_credential_make(const struct external_connector *c,
 	const char *kind = external_connector_credential(c);
 	size_t n = 0;
 
-	if (strcmp(kind, "none") == 0)
+	if (strcmp(kind, "none") == 0 || strcmp(kind, "oauth") == 0)
 		return OK;
-	if (strcmp(kind, "oauth") == 0)
-		return why_field(w, ERR_INPUT, "credential", "the connector "
-		    "wants people to sign in, which is not built yet");
 	const struct connector_key *keys =
 	    external_connector_runs(c)->credential, *k = keys;
 	/* A buffer that grows would leave a copy behind. */
@@ -267,6 +264,80 @@ task_credential_make(const struct external_connector *c,
 	buf_put_char(out, '}');
 	return n > 0 ? OK : why_field(w, ERR_INPUT, "credential",
 	    "the connector wants a user and a password");
+}
+
+/* A longer text names nothing. */
+#define GRANT_TEXT_BYTES_MAX 1024u
+/* A smaller number is seconds, a larger one milliseconds: 5138-11-16. */
+#define SECONDS_MAX UINT64_C(99999999999)
+
+/* The document's numbers are raw. */
+static bool
+read_moment(yyjson_val *v, struct wall *out)
+{
+	struct str text = yyjson_is_raw(v) ? (struct str){ yyjson_get_raw(v),
+	    yyjson_get_len(v) } : json_text(v);
+	uint64_t n;
+
+	if (str_to_u64(text, &n)) {
+		out->us = (int64_t)(n <= SECONDS_MAX ? n * 1000000 :
+		    MIN(n, (uint64_t)INT64_MAX / 1000) * 1000);
+		return true;
+	}
+	return yyjson_is_str(v) && wall_from_iso(text, out);
+}
+
+enum err
+task_grant_name_read(yyjson_val *credential, struct task_grant_name *out,
+    struct why *w)
+{
+	yyjson_val *oauth = yyjson_obj_get(credential, "oauth");
+	yyjson_val *from = json_is_absent(oauth) ? credential : oauth;
+	yyjson_val *token = yyjson_obj_get(from, "token");
+	yyjson_val *issued = yyjson_obj_get(from, "issued");
+
+	*out = (struct task_grant_name){ .handle = json_text(token),
+		.user = json_text(yyjson_obj_get(from, "user")) };
+	if (!yyjson_is_obj(from))
+		return why_field(w, ERR_INPUT, "credential", "the connector "
+		    "wants a user who has signed in");
+	if (!json_is_absent(token) && (out->handle.n == 0 ||
+	    out->handle.n > GRANT_TEXT_BYTES_MAX))
+		return why_field(w, ERR_INPUT, "credential", "token is no "
+		    "token of a user who has signed in");
+	if (out->handle.n > 0)
+		return OK;
+	if (out->user.n == 0 || out->user.n > GRANT_TEXT_BYTES_MAX)
+		return why_field(w, ERR_INPUT, "credential", "it has neither a "
+		    "token nor a user who has signed in");
+	if (!read_moment(issued, &out->issued))
+		return why_field(w, ERR_INPUT, "credential", "without a token "
+		    "it has issued, a date in ISO 8601, in seconds or in "
+		    "milliseconds");
+	return OK;
+}
+
+void
+task_credential_of_grant(const struct external_connector *c,
+    const struct oauth_granted *g, struct buf *out)
+{
+	const struct oauth_tokens *t = &g->tokens;
+
+	/* At once, so that no copy of a secret stays behind. */
+	buf_reserve(out, 6 * (t->access.n + t->secret.n + g->client.id.n +
+	    g->client.secret.n) + 200);
+	json_object(out, NULL);
+	if (external_connector_oauth(c)->kind == OAUTH_1) {
+		json_str(out, "consumer_key", g->client.id);
+		json_str(out, "consumer_secret", g->client.secret);
+		json_str(out, "access_token", t->access);
+		json_str(out, "access_token_secret", t->secret);
+	} else {
+		/* The one of them that api.auth takes. */
+		json_str(out, "token", t->access);
+		json_str(out, "key", t->access);
+	}
+	buf_put_char(out, '}');
 }
 
 enum err

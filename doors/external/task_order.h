@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "engine/external/external_connector.h"
+#include "engine/external/oauth_flow.h"
 
 #define TASK_BODY_BYTES_MAX ((size_t)1 << 20)
 #define TASK_DEPTH_MAX 32u           /* of the body */
@@ -60,13 +61,34 @@ MUST_USE enum err task_params_check(const struct external_connector *,
 
 /*
  * Append the credential as the connector's run wants it, as a JSON object;
- * nothing for a connector without one.  A back end's `user` and `password`
- * stand for a name and its secret; a connector whose API wants a token or a
- * key finds it under that name, or in `password`.  Errors: INPUT, naming what
- * is missing; no message has a value.
+ * nothing for a connector without one, or with `oauth`.  A back end's `user`
+ * and `password` stand for a name and its secret; a connector whose API wants a
+ * token or a key finds it under that name, or in `password`.  Errors: INPUT,
+ * naming what is missing; no message has a value.
  */
 MUST_USE enum err task_credential_make(const struct external_connector *,
     yyjson_val *credential, struct buf *out, struct why *);
+
+/*
+ * Which grant the credential of POST /task names: by its handle, or by user and
+ * time of issue (external.md §2).  It stands in the member `oauth` of the
+ * credential, or flat in it.  Dates are ISO 8601, or seconds or milliseconds
+ * since 1970.
+ */
+struct task_grant_name {
+	struct str handle;           /* "argt_..."; or empty */
+	struct str user;             /* without a handle: the user's uuid */
+	struct wall issued;
+};
+/* Texts are the credential's.  Errors: INPUT, naming the member. */
+MUST_USE enum err task_grant_name_read(yyjson_val *credential,
+    struct task_grant_name *, struct why *);
+/*
+ * Append the credential that the connector's run wants, as
+ * task_credential_make() does, from what a user has granted.
+ */
+void task_credential_of_grant(const struct external_connector *,
+    const struct oauth_granted *, struct buf *out);
 
 /*
  * Append the order of a run: external_order_make()'s with the credential, which

@@ -7,7 +7,9 @@
 #include <cmocka.h>
 
 #include "doors/external/connectors.h"
+#include "doors/external/grants.h"
 #include "engine/external/external_testing.h"
+#include "engine/external/oauth_testing.h"
 
 /* ' stands for ".  `message` NULL: the body is right. */
 static void
@@ -170,6 +172,125 @@ endpoints_agree_without_query(void **state)
 	    STR("https://e/u")));
 }
 
+/* ' stands for ".  `message` NULL: it names a grant by `handle`, or by `user`
+ * and that moment. */
+static void
+expect_grant(const char *credential, const char *handle, const char *user,
+    int64_t issued_s, const char *message)
+{
+	FREED(buf_free) struct buf text = BUF_INIT, body = BUF_INIT;
+	struct task_grant_name n;
+	struct task_order o;
+	struct why w = WHY_INIT;
+
+	buf_printf(&body, "{'fid':'t','endpoint':'x','credential':%s}",
+	    credential);
+	text = testing_quoted(buf_text(&body));
+	assert_int_equal(task_order_read(buf_str(&text), STR_NONE, &o, &w),
+	    OK);
+	enum err e = task_grant_name_read(o.credential, &n, &w);
+	assert_int_equal(e, message == NULL ? OK : ERR_INPUT);
+	if (message != NULL) {
+		assert_string_equal(w.field, "credential");
+		assert_non_null(strstr(w.text, message));
+		assert_null(strstr(w.text, "hush"));
+	} else {
+		assert_true(str_eq(n.handle, str_of(handle)));
+		assert_true(handle[0] != '\0' || str_eq(n.user,
+		    str_of(user)));
+		assert_true(handle[0] != '\0' || n.issued.us / US_PER_S ==
+		    issued_s);
+	}
+	task_order_free(&o);
+}
+
+static void
+credentials_name_grants(void **state)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	(void)state;
+	expect_grant("{'oauth':{'token':'argt_x'}}", "argt_x", "", 0, NULL);
+	expect_grant("{'token':'argt_x','user':'u'}", "argt_x", "", 0, NULL);
+	expect_grant("{'oauth':null,'token':'argt_x'}", "argt_x", "", 0, NULL);
+	expect_grant("{'oauth':{'token':null,'user':'u','issued':"
+	    "'2026-11-20T09:18:16Z'}}", "", "u", 1795166296, NULL);
+	expect_grant("{'user':'u','issued':1795166296}", "", "u", 1795166296,
+	    NULL);
+	expect_grant("{'user':'u','issued':'1795166296'}", "", "u",
+	    1795166296, NULL);
+	expect_grant("{'user':'u','issued':1795166296999}", "", "u",
+	    1795166296, NULL);
+	expect_grant("{'user':'u','issued':99999999999}", "", "u",
+	    99999999999, NULL);
+	expect_grant("{'user':'u','issued':100000000000}", "", "u",
+	    100000000, NULL);
+	expect_grant("null", "", "", 0, "signed in");
+	expect_grant("{}", "", "", 0, "signed in");
+	expect_grant("{'oauth':'hush'}", "", "", 0, "signed in");
+	expect_grant("{'oauth':['hush']}", "", "", 0, "signed in");
+	expect_grant("{'token':7}", "", "", 0, "token");
+	expect_grant("{'token':''}", "", "", 0, "token");
+	expect_grant("{'token':{'hush':1}}", "", "", 0, "token");
+	expect_grant("{'user':'u'}", "", "", 0, "issued");
+	expect_grant("{'user':'u','issued':'hush'}", "", "", 0, "issued");
+	expect_grant("{'user':'u','issued':-1}", "", "", 0, "issued");
+	expect_grant("{'user':'u','issued':1.5}", "", "", 0, "issued");
+	expect_grant("{'issued':1795166296}", "", "", 0, "user");
+	for (unsigned n = 1024; n < 1026; n++) {
+		buf_clear(&b);
+		buf_put_text(&b, "{'token':'");
+		memset(buf_grow(&b, n), 'x', n);
+		buf_put_text(&b, "'}");
+		FREED(buf_free) struct buf handle = BUF_INIT;
+		memset(buf_grow(&handle, n), 'x', n);
+		expect_grant(buf_text(&b), buf_text(&handle), "", 0,
+		    n == 1025 ? "token" : NULL);
+	}
+}
+
+/* The credential of a run for what a user has granted. */
+static void
+expect_granted(const char *oauth, const char *expected)
+{
+	FREED(buf_free) struct buf text = BUF_INIT, got = BUF_INIT;
+	const struct oauth_granted g = { .client = { STR("i"), STR("s") },
+		.tokens = { .access = STR("a\"b"), .secret = STR("z") } };
+
+	buf_printf(&text, OAUTH_DECLARED("%s"), oauth);
+	struct external_connector *c = testing_load(buf_text(&text));
+	task_credential_of_grant(c, &g, &got);
+	assert_string_equal(buf_text(&got), expected);
+	external_connector_free(&c);
+}
+
+static void
+runs_get_the_access_token(void **state)
+{
+	(void)state;
+	expect_granted(OAUTH_PLAIN, "{\"token\":\"a\\\"b\","
+	    "\"key\":\"a\\\"b\"}");
+	expect_granted(OAUTH_OLD, "{\"consumer_key\":\"i\","
+	    "\"consumer_secret\":\"s\",\"access_token\":\"a\\\"b\","
+	    "\"access_token_secret\":\"z\"}");
+}
+
+static void
+pauses_before_the_next_refresh(void **state)
+{
+	(void)state;
+	assert_int_equal(grants_pause_s(false, STR("")), GRANTS_LATER_S);
+	assert_int_equal(grants_pause_s(false, STR("5")), GRANTS_LATER_S);
+	assert_int_equal(grants_pause_s(false, STR("60")), 60);
+	assert_int_equal(grants_pause_s(false, STR("301")),
+	    GRANTS_OPERATOR_S);
+	assert_int_equal(grants_pause_s(false, STR("99999999999999999999")),
+	    GRANTS_LATER_S);
+	assert_int_equal(grants_pause_s(false, STR("soon")), GRANTS_LATER_S);
+	assert_int_equal(grants_pause_s(true, STR("")), GRANTS_OPERATOR_S);
+	assert_int_equal(grants_pause_s(true, STR("1")), GRANTS_OPERATOR_S);
+}
+
 int
 main(void)
 {
@@ -179,6 +300,9 @@ main(void)
 		cmocka_unit_test(versions_are_numbers),
 		cmocka_unit_test(credentials_fit_the_api),
 		cmocka_unit_test(endpoints_agree_without_query),
+		cmocka_unit_test(credentials_name_grants),
+		cmocka_unit_test(runs_get_the_access_token),
+		cmocka_unit_test(pauses_before_the_next_refresh),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,7 @@ static void
 free_run(struct task_run *t)
 {
 	delivery_free(&t->delivery);
+	task_grant_stop(t);
 	connector_release(&t->connector);
 	backends_release(&t->backends);
 	mem_free(&t->window);
@@ -298,6 +299,7 @@ task_run_close(struct task_run *t, unsigned code, const char *message,
 {
 	if (t->run != NULL)
 		document_source_stop(t->run);
+	task_grant_stop(t);
 	t->has_batch = false;
 	t->state = STORE_TASK_DRAINING;
 	t->progress_new = true;
@@ -317,6 +319,7 @@ task_run_leave(struct task_run *t)
 	loop_timer_stop(home, &t->wake);
 	loop_timer_stop(home, &t->retry);
 	loop_timer_stop(home, &t->look);
+	task_grant_stop(t);
 	list_take(&t->node);
 	t->door->tasks_n--;
 	t->has_batch = false;
@@ -398,6 +401,8 @@ task_run_describe_wait(const struct task_run *t, struct buf *out)
 		buf_put_text(out, "room in the spool");
 		return;
 	}
+	if (t->grant.waits_from.ns != 0)
+		buf_put_text(out, "a new token of the provider");
 	if (t->run == NULL)
 		return;
 	struct document_look x = document_source_look(t->run);
@@ -462,8 +467,8 @@ put_counts(const struct task_run *t, struct buf *out)
 	    (unsigned long long)v.rejected);
 }
 
-static void
-close_by_failure(struct task_run *t, enum document_fault fault,
+void
+task_run_fail(struct task_run *t, enum document_fault fault,
     struct str text)
 {
 	FREED(buf_free) struct buf detail = BUF_INIT;
@@ -499,24 +504,26 @@ run_ended(void *arg, const struct document_end *e)
 
 	t->has_batch = false;
 	list_take(&t->waits);
+	bool goes_on = !t->left && !t->door->stopping && !t->ending &&
+	    task_grant_run_ended(t, e);
 	document_source_free(&t->run);
 	loop_timer_stop(t->door->host->home, &t->look);
 	if (t->left) {
 		free_if_idle(t);
 		return;
 	}
-	if (t->door->stopping || t->ending)
+	if (t->door->stopping || t->ending || goes_on)
 		return;
 	switch (kind) {
 	case DOCUMENTS_DONE:
 		close_by_success(t);
 		break;
 	case DOCUMENTS_FAILED:
-		close_by_failure(t, fault, text);
+		task_run_fail(t, fault, text);
 		break;
 	case DOCUMENTS_INTERRUPTED:
 		if (!t->door->host->stopping)
-			close_by_failure(t, DOCUMENT_SYSTEM, STR("an operator "
+			task_run_fail(t, DOCUMENT_SYSTEM, STR("an operator "
 			    "has stopped it"));
 		break;
 	case DOCUMENTS_STOPPED:
@@ -533,8 +540,8 @@ make_key(const struct task_run *t, struct arena *a)
 	    (unsigned long long)t->attempt);
 }
 
-static void
-open_run(struct task_run *t, struct str params, struct str credential,
+void
+task_run_open(struct task_run *t, struct str params, struct str credential,
     bool resumes)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
@@ -548,7 +555,7 @@ open_run(struct task_run *t, struct str params, struct str credential,
 
 	enum err e = document_source_open(&o, &t->run, &w);
 	if (e != OK) {
-		close_by_failure(t, e == ERR_INPUT || e == ERR_FULL ?
+		task_run_fail(t, e == ERR_INPUT || e == ERR_FULL ?
 		    DOCUMENT_CONFIG : DOCUMENT_SYSTEM, str_of(w.text));
 		return;
 	}
@@ -597,6 +604,7 @@ new_run(struct external_door *d, const struct store_task *row,
 	t->attempt = row->attempt;
 	t->fid = arena_copy(&t->arena, row->fid);
 	t->params = arena_copy(&t->arena, row->params);
+	t->grant.id = arena_copy(&t->arena, row->grant);
 	buf_put_str(&t->endpoint, row->endpoint);
 	buf_put_str(&t->cursor, row->cursor);
 	t->has_moved = has_moved(row);
@@ -668,7 +676,10 @@ task_run_begin(struct external_door *d, const struct store_task *row,
 		task_run_log(t, "warning", "%.*s", STR_FMT(warning));
 		delivery_report(t->delivery, warning);
 	}
-	open_run(t, params, credential, false);
+	if (t->grant.id.n > 0)
+		task_grant_begin(t, params);
+	else
+		task_run_open(t, params, credential, false);
 }
 
 /* Whether the run had a secret that only this process's memory had. */
@@ -677,8 +688,8 @@ has_lost_secret(const struct task_run *t)
 {
 	FREED(buf_free) struct buf same = BUF_INIT;
 
-	return strcmp(external_connector_credential(
-	    t->connector->connector), "none") != 0 ||
+	return (t->grant.id.n == 0 && strcmp(external_connector_credential(
+	    t->connector->connector), "none") != 0) ||
 	    external_params_conceal(t->connector->connector, t->params,
 	    &same);
 }
@@ -724,10 +735,12 @@ task_run_take_up(struct external_door *d, const struct store_task *row,
 		t->state = STORE_TASK_DRAINING;
 		task_run_pump(t);
 	} else if (has_lost_secret(t)) {
-		close_by_failure(t, DOCUMENT_CONFIG, STR("the credential was "
+		task_run_fail(t, DOCUMENT_CONFIG, STR("the credential was "
 		    "lost in a restart; start the task again"));
+	} else if (t->grant.id.n > 0) {
+		task_grant_begin(t, t->params);
 	} else {
-		open_run(t, t->params, STR_NONE, t->has_moved);
+		task_run_open(t, t->params, STR_NONE, t->has_moved);
 	}
 }
 

@@ -20,9 +20,13 @@
 #include "doors/external/external_door.h"
 #include "doors/external/document_source.h"
 #include "engine/external/delivery.h"
+#include "engine/store/store_grant.h"
+#include "os/secret_memory.h"
 
 /* Before a step that the store could not take is tried again. */
 #define TASK_STORE_RETRY_MS 1000
+/* How long a task waits for the provider to renew its token. */
+#define TASK_TOKEN_WAIT_MS_MAX INT64_C(600000)
 /* Between two looks at what a connector waits for. */
 #define TASK_LOOK_MS 5000
 /* Log lines that wait for the store; more are left out. */
@@ -47,6 +51,20 @@ struct task_line {
 struct task_document {
 	uint64_t number;             /* the store's */
 	size_t bytes;
+};
+
+/* A task whose credential is in the token store; task_grant.c. */
+struct task_grant {
+	struct str id;               /* store_grant_id(); empty: none */
+	struct secret_memory secrets;
+	struct str params;           /* whole, for the next run; in `secrets` */
+	uint64_t token;              /* hash of the run's access token */
+	bool is_asking;              /* the store */
+	struct mono waits_from;      /* without a token that is valid, since;
+	                              * us 0: it does not wait */
+	unsigned refused_looks;      /* after the source refused the token */
+	struct buf refusal;          /* what the source said; or empty */
+	struct timer timer;
 };
 
 struct task_run {
@@ -80,6 +98,7 @@ struct task_run {
 
 	struct task_call upload, status;
 	bool emitting, filling, ending;
+	struct task_grant grant;
 	bool left;                   /* it is not ours any more */
 	unsigned jobs;               /* of the store that are under way */
 	struct timer wake, retry, look;
@@ -96,9 +115,10 @@ struct task_run {
 
 /*
  * A task that was just put, or is tried again: begin its connector's run.
- * `params` are in their normal form; `credential` is task_credential_make()'s.
- * `warning` is logged and sent with the first status; empty: there is none.
- * Texts are borrowed for the call.  The connector is held.
+ * `params` are in their normal form; `credential` is task_credential_make()'s,
+ * or empty when the row names a grant.  `warning` is logged and sent with the
+ * first status; empty: there is none.  Texts are borrowed for the call.  The
+ * connector is held.
  */
 void task_run_begin(struct external_door *, const struct store_task *row,
     struct backends *, const struct backend *, struct held_connector *,
@@ -138,6 +158,12 @@ PRINTF_LIKE(3, 4) void task_run_log(struct task_run *, const char *level,
 void task_run_close(struct task_run *, unsigned code, const char *message,
     struct str detail);
 
+/* Begin a run of the connector; `resumes`: at this attempt's cursor. */
+void task_run_open(struct task_run *, struct str params,
+    struct str credential, bool resumes);
+/* The connector cannot go on: close the task with 500. */
+void task_run_fail(struct task_run *, enum document_fault, struct str text);
+
 /* The checkpoint that marks a cursor as this attempt's.  Memory: `a`. */
 struct str task_run_checkpoint(uint64_t attempt, struct arena *a);
 
@@ -164,6 +190,7 @@ struct task_job {
 	struct store_task_end end;
 	bool changed;
 	struct store_log_line *lines;
+	struct store_grant grant;
 };
 struct task_job *task_job_new(struct task_run *);
 void task_job_put(struct task_job *, enum err (*work)(struct task_job *,
@@ -174,6 +201,20 @@ void task_job_put(struct task_job *, enum err (*work)(struct task_job *,
  */
 enum task_verdict { TASK_GO_ON, TASK_AGAIN, TASK_OVER };
 enum task_verdict task_job_judge(struct task_job *);
+
+/* ---- task_grant.c ------------------------------------------------------- */
+
+/* Begin the run as soon as the grant has a valid access token.  `params` are in
+ * their normal form and are copied. */
+void task_grant_begin(struct task_run *, struct str params);
+/* The same task came again with another grant. */
+void task_grant_change(struct task_run *, struct str id);
+/* The run has ended.  True: perhaps another one goes on with another token. */
+bool task_grant_run_ended(struct task_run *, const struct document_end *);
+/* The grant is gone: close the task, unless its documents are complete. */
+void task_grant_lose(struct task_run *);
+/* Nothing more is asked; secrets are zeroed. */
+void task_grant_stop(struct task_run *);
 
 /* ---- task_spool.c ------------------------------------------------------- */
 

@@ -31,6 +31,9 @@ struct tend {
 		struct str hash, text;
 	} *declarations;
 	size_t declarations_n, declarations_cap;
+	bool has_grants;             /* some of those that run here */
+	uint64_t *ungranted;         /* tasks whose grant is gone */
+	size_t ungranted_n;
 };
 
 /* ---- On the store's thread ---------------------------------------------- */
@@ -125,8 +128,15 @@ tend_tasks(struct store_job *j, struct store *st)
 	x->result = renew_lease(st, now, &x->why);
 	if (x->result == OK && (x->looks || store_is_shared(st)))
 		x->result = list_open(x, st, &x->why);
+	if (x->result == OK && x->has_grants)
+		x->result = store_task_list_ungranted(st, &x->arena,
+		    &x->ungranted, &x->ungranted_n, &x->why);
 	if (x->result == OK && x->forgets)
 		x->result = store_task_forget(st, before, &x->forgotten,
+		    &x->why);
+	/* A user who signs in again within keep_s has the same handle. */
+	if (x->result == OK && x->forgets)
+		x->result = store_grant_forget(st, before, &x->forgotten,
 		    &x->why);
 }
 
@@ -189,6 +199,11 @@ tended(struct store_job *j)
 		log_warn("external.tend", "why=%s", log_why(&x->why));
 	if (!d->stopping && x->result == OK && (x->looks || shared))
 		compare(x);
+	for (size_t i = 0; !d->stopping && i < x->ungranted_n; i++) {
+		struct task_run *t = task_run_of_id(d, x->ungranted[i]);
+		if (t != NULL)
+			task_grant_lose(t);
+	}
 	arena_free(&x->arena);
 	mem_free(&x->known);
 	mem_free(&x);
@@ -216,8 +231,10 @@ tend_again(struct timer *timer)
 	if (x->forgets)
 		d->forgotten = now;
 	x->known = mem_array(MAX(d->tasks_n, (size_t)1), sizeof(*x->known));
-	LIST_EACH(t, &d->tasks, struct task_run, node)
+	LIST_EACH(t, &d->tasks, struct task_run, node) {
 		x->known[x->known_n++] = t->id;
+		x->has_grants |= t->grant.id.n > 0;
+	}
 	x->job.run = tend_tasks;
 	x->job.done = tended;
 	drain_gate_enter(&d->asked);
