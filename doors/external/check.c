@@ -148,7 +148,9 @@ open_run(struct external_check *k)
 	struct document_source_options o = { .documents = x->door->documents,
 		.web = x->door->web, .connector = x->connector,
 		.params = buf_str(&x->params),
-		.credential = buf_str(&x->credential), .is_check = true,
+		.credential = buf_str(&x->credential),
+		.granted = x->granted.client.id.n > 0 ? x->granted.values :
+		NULL, .is_check = true,
 		.key = arena_printf(&a, "external:check:%lld:%llu",
 		(long long)clock_wall().us, (unsigned long long)number),
 		.batch = take_documents, .ended = run_ended, .arg = k };
@@ -208,18 +210,18 @@ check_credential(struct external_check *k)
 static const char *
 take_grant(struct external_request *x, struct why *w)
 {
-	struct oauth_granted g;
+	struct oauth_granted *g = &x->granted;
 
 	if (external_request_judge_grant(x, w) != OK)
 		return w->text;
 	if (oauth_granted_read(external_connector_oauth(
-	    x->connector->connector), x->grant.text, &x->arena, &g, NULL) !=
+	    x->connector->connector), x->grant.text, &x->arena, g, NULL) !=
 	    OK)
 		return "credential: sign in again";
-	if (g.tokens.access_ends.us <= clock_wall().us)
+	if (g->tokens.access_ends.us <= clock_wall().us)
 		return "transient: the provider's token has expired and is "
 		    "being renewed";
-	task_credential_of_grant(x->connector->connector, &g, &x->credential);
+	task_credential_of_grant(x->connector->connector, g, &x->credential);
 	return NULL;
 }
 

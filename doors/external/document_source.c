@@ -28,7 +28,8 @@ open_documents(const struct document_source_options *o,
 	/* Who declares an API says which member has the id. */
 	if (external_connector_api(c) == NULL)
 		run.id_member = external_connector_doc_id_field(c);
-	enum err e = task_order_make(c, o->params, o->credential, &order, w);
+	enum err e = task_order_make(c, o->params, o->granted, o->credential,
+	    &order, w);
 	run.order = buf_str(&order);
 	if (e == OK)
 		e = document_run_open(o->documents, &run, &s->documents,

@@ -22,6 +22,7 @@ struct document_source_options {
 	const struct held_connector *connector;
 	struct str params;           /* in their normal form */
 	struct str credential;       /* task_credential_make()'s; or empty */
+	const struct str *granted;   /* external_order_make_granted()'s */
 	/* For web_crawl: opening a run with a used key takes over its crawl. */
 	struct str key;
 	bool is_check;               /* one try of each call */

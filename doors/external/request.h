@@ -49,6 +49,7 @@ struct external_request {
 	/* Of a connector with `oauth`. */
 	struct task_grant_name grant_name;
 	struct store_grant grant;
+	struct oauth_granted granted;        /* of POST /check */
 	/* The step after the grant was found. */
 	enum err (*put)(struct external_request *, struct store *,
 	    struct why *);

@@ -105,6 +105,25 @@ judge_refusal(struct task_run *t, bool is_due_soon)
 	    &t->grant.refusal)));
 }
 
+/* Keep the values of oauthParameters.  False: a run that is under way has
+ * others. */
+static bool
+keep_values(struct task_run *t, const struct oauth_granted *g)
+{
+	size_t n = external_connector_oauth(t->connector->connector)->params_n;
+
+	for (size_t i = 0; i < n; i++) {
+		if (t->grant.has_values && str_eq(t->grant.values[i],
+		    g->values[i]))
+			continue;
+		if (t->run != NULL)
+			return false;
+		t->grant.values[i] = arena_copy(&t->arena, g->values[i]);
+	}
+	t->grant.has_values = true;
+	return true;
+}
+
 /* A run that is under way, or a new one, has this token. */
 static void
 give_token(struct task_run *t, const struct oauth_granted *g, uint64_t token)
@@ -112,6 +131,11 @@ give_token(struct task_run *t, const struct oauth_granted *g, uint64_t token)
 	FREED(buf_free) struct buf credential = BUF_INIT;
 	struct why w = WHY_INIT;
 
+	if (!keep_values(t, g)) {
+		task_run_fail(t, DOCUMENT_CONFIG, STR("the user has signed in "
+		    "somewhere else meanwhile; start the task again"));
+		return;
+	}
 	if (t->grant.token != 0)
 		task_run_log(t, "info", "it goes on with a new token of the "
 		    "provider");

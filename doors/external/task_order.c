@@ -342,10 +342,12 @@ task_credential_of_grant(const struct external_connector *c,
 
 enum err
 task_order_make(const struct external_connector *c, struct str params,
-    struct str credential, struct buf *out, struct why *w)
+    const struct str *granted, struct str credential, struct buf *out,
+    struct why *w)
 {
 	FREED(buf_free) struct buf plain = BUF_INIT, keys = BUF_INIT;
-	enum err e = external_order_make(c, params, &plain, w);
+	enum err e = external_order_make_granted(c, params, granted, &plain,
+	    w);
 
 	if (e != OK)
 		return e;

@@ -91,11 +91,13 @@ void task_credential_of_grant(const struct external_connector *,
     const struct oauth_granted *, struct buf *out);
 
 /*
- * Append the order of a run: external_order_make()'s with the credential, which
- * may be empty.  The buffer is then to be zeroed by the caller.
+ * Append the order of a run: external_order_make_granted()'s with the
+ * credential, which may be empty.  The buffer is then to be zeroed by the
+ * caller.
  */
 MUST_USE enum err task_order_make(const struct external_connector *,
-    struct str params, struct str credential, struct buf *out, struct why *);
+    struct str params, const struct str *granted, struct str credential,
+    struct buf *out, struct why *);
 
 /* Whether two endpoints are equal but for their queries. */
 bool task_endpoints_agree(struct str, struct str);

@@ -547,7 +547,8 @@ task_run_open(struct task_run *t, struct str params, struct str credential,
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct document_source_options o = { .documents = t->door->documents,
 	    .web = t->door->web, .connector = t->connector, .params = params,
-	    .credential = credential, .key = make_key(t, &a),
+	    .credential = credential, .granted = t->grant.has_values ?
+	    t->grant.values : NULL, .key = make_key(t, &a),
 	    .cursor = buf_str(&t->cursor), .resumes = resumes,
 	    .batch = task_spool_take, .note = note_connector,
 	    .ended = run_ended, .arg = t };

@@ -20,6 +20,7 @@
 #include "doors/external/external_door.h"
 #include "doors/external/document_source.h"
 #include "engine/external/delivery.h"
+#include "engine/external/oauth_flow.h"
 #include "engine/store/store_grant.h"
 #include "os/secret_memory.h"
 
@@ -59,6 +60,9 @@ struct task_grant {
 	struct secret_memory secrets;
 	struct str params;           /* whole, for the next run; in `secrets` */
 	uint64_t token;              /* hash of the run's access token */
+	/* Of oauthParameters, for the address of the run. */
+	struct str values[OAUTH_PARAMS_MAX];
+	bool has_values;
 	bool is_asking;              /* the store */
 	struct mono waits_from;      /* without a token that is valid, since;
 	                              * us 0: it does not wait */

@@ -18,7 +18,9 @@
  *
  * `api` is a description of engine/connector/json.  In its `url` {NAME} is the
  * value of a parameter, percent-encoded.  A parameter can change the path and
- * the query only, never the host, because the credential is sent there.
+ * the query only, never the host, because the credential is sent there.  {NAME}
+ * may also be one of oauthParameters (oauth_flow.h), and that in the host, too,
+ * where the user has signed in.
  *
  * Thread: any.  A connector is read-only after it was loaded.
  * Limits: EXTERNAL_..._MAX.
@@ -173,6 +175,16 @@ void external_keys_put(const struct external_connector *, struct str params,
  */
 void external_credential_join(struct str keys, struct str credential,
     struct buf *out);
+
+/*
+ * The same for a user who has signed in with those values of oauthParameters,
+ * one for each that `oauth` declares; NULL, or one that is empty: the default.
+ * They fill {NAME} in `api.url`.  Errors, too: INPUT, naming the parameter:
+ * there is no default, or the declaration does not admit the value any more.
+ */
+MUST_USE enum err external_order_make_granted(
+    const struct external_connector *, struct str params,
+    const struct str *granted, struct buf *out, struct why *w);
 
 /* ---- Documents --------------------------------------------------------- */
 

@@ -6,7 +6,8 @@
  *
  * A placeholder stands in the path or the query.  The credential is sent to
  * the base, which no parameter can change, and to api.auth.token_url, in which
- * there is none.
+ * there is none.  One of oauthParameters may be in the base, too, if an address
+ * of `oauth` has the same host: the user has signed in there.
  */
 #include "base/json_wiping.h"
 #include "base/json_writer.h"
@@ -14,7 +15,9 @@
 #include "engine/connector/json/json_api.h"
 #include "engine/connector/json/json_description.h"
 #include "engine/connector/order.h"
+#include "engine/connector/url_text.h"
 #include "engine/external/external_own.h"
+#include "engine/external/oauth_own.h"
 
 #define URL "api.url"
 
@@ -57,7 +60,43 @@ split_query(struct str url, struct str *query)
 	return str_cut(url, 0, path);
 }
 
+/* The part between "://" and the path. */
+static struct str
+host_of(struct str url)
+{
+	struct str after = str_from(url, str_find(url, STR("://")) + 3);
+	size_t end = 0;
+
+	while (end < after.n && memchr("/?", after.p[end], 2) == NULL)
+		end++;
+	return str_cut(after, 0, end);
+}
+
+/* A copy of `api` with that address. */
+static yyjson_doc *
+copy_api(const struct external_connector *c, struct str url)
+{
+	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+
+	CHECK(doc != NULL);
+	yyjson_mut_val *api = yyjson_val_mut_copy(doc, c->api);
+	bool put = yyjson_mut_obj_replace(api, yyjson_mut_str(doc, "url"),
+	    yyjson_mut_strn(doc, url.p, url.n));
+	CHECK(put);
+	yyjson_doc *copy = yyjson_mut_val_imut_copy(api, NULL);
+	CHECK(copy != NULL);
+	yyjson_mut_doc_free(doc);
+	return copy;
+}
+
 /* ---- Checks of a file -------------------------------------------------- */
+
+static bool
+is_oauth_param(const struct external_connector *c, struct str name)
+{
+	return c->has_oauth && oauth_param_find(&c->oauth, name) <
+	    c->oauth.params_n;
+}
 
 /*
  * One placeholder of the address.  The pair of the query with the seed is never
@@ -70,6 +109,9 @@ check_placeholder(struct external_reading *r, struct str name, bool in_path,
 	struct external_connector *c = r->connector;
 	size_t i = external_param_find(c, name);
 
+	/* One of oauthParameters always has a value. */
+	if (i == EXTERNAL_NO_PARAM && is_oauth_param(c, name))
+		return OK;
 	if (i == EXTERNAL_NO_PARAM)
 		return external_read_refuse(r, URL, "there is no parameter for"
 		    " {%.*s}", STR_FMT(str_cut(name, 0,
@@ -170,22 +212,81 @@ check_credential(struct external_reading *r, const struct json_description *d)
 	return OK;
 }
 
+/* The host of `api.url`, which may be one of those where users sign in. */
+static enum err
+check_host(struct external_reading *r, struct str url)
+{
+	const struct external_connector *c = r->connector;
+	struct str host = host_of(url);
+
+	if (c->has_oauth ? oauth_host_is_declared(&c->oauth, host) :
+	    str_find_char(host, '{') == host.n)
+		return OK;
+	return external_read_refuse(r, URL, "its host has a placeholder, and "
+	    "is not the host of an address of oauth");
+}
+
+/* Else a task's parameter could stand for the host. */
+static enum err
+check_names(struct external_reading *r)
+{
+	const struct external_connector *c = r->connector;
+
+	for (size_t i = 0; c->has_oauth && i < c->oauth.params_n; i++)
+		if (external_param_find(c, c->oauth.params[i].name) !=
+		    EXTERNAL_NO_PARAM)
+			return external_read_refuse(r, external_read_join(r,
+			    "oauth.parameters", c->oauth.params[i].name.p),
+			    "there is a parameter with the same name");
+	return OK;
+}
+
+/* The description, with a host that needs no value.  Its texts are not used:
+ * they may be gone. */
+static enum err
+read_description(struct external_reading *r, struct json_description *d)
+{
+	struct external_connector *c = r->connector;
+	struct str url = json_text(yyjson_obj_get(c->api, "url"));
+	struct str host = host_of(url);
+	FREED(buf_free) struct buf filled = BUF_INIT;
+	struct why cause = WHY_INIT;
+	yyjson_doc *copy = NULL;
+
+	if (c->has_oauth && str_find_char(host, '{') < host.n) {
+		buf_put(&filled, url.p, (size_t)(host.p - url.p));
+		buf_put_text(&filled, "a.example");
+		buf_put_str(&filled, str_from(url, (size_t)(host.p - url.p) +
+		    host.n));
+		copy = copy_api(c, buf_str(&filled));
+	}
+	enum err e = json_description_read(copy != NULL ?
+	    yyjson_doc_get_root(copy) : c->api, &c->arena, d, &cause);
+	yyjson_doc_free(copy);
+	if (e == OK)
+		return OK;
+	/* "options.api.url: ...", as harvests have it. */
+	struct str text = str_of(cause.text), root = STR("options.");
+	return external_read_fail(r, ERR_INPUT, "", text.p +
+	    (str_starts(text, root) ? root.n : 0));
+}
+
 enum err
 external_order_check(struct external_reading *r)
 {
 	struct external_connector *c = r->connector;
+	struct str url = json_text(yyjson_obj_get(c->api, "url"));
 	struct json_description d;
-	struct why cause = WHY_INIT;
 	struct str query, pair;
 
-	if (json_description_read(c->api, &c->arena, &d, &cause) != OK) {
-		/* "options.api.url: ...", as harvests have it. */
-		struct str text = str_of(cause.text), root = STR("options.");
-		return external_read_fail(r, ERR_INPUT, "", text.p +
-		    (str_starts(text, root) ? root.n : 0));
-	}
-	struct str path = split_query(d.url, &query);
-	enum err e = check_part(r, path, true);
+	enum err e = read_description(r, &d);
+	if (e == OK)
+		e = check_names(r);
+	if (e == OK)
+		e = check_host(r, url);
+	struct str path = split_query(url, &query);
+	if (e == OK)
+		e = check_part(r, path, true);
 	while (e == OK && str_split(&query, '&', &pair))
 		e = check_part(r, pair, false);
 	if (e == OK)
@@ -193,7 +294,7 @@ external_order_check(struct external_reading *r)
 	if (e == OK)
 		e = check_credential(r, &d);
 	for (size_t i = 0; i < c->params_n && e == OK; i++)
-		if (c->params[i].is_seed && !has_seed(c, d.url))
+		if (c->params[i].is_seed && !has_seed(c, url))
 			e = external_read_refuse(r, URL, "there is no {%.*s}, "
 			    "which has the seeds",
 			    STR_FMT(c->params[i].name));
@@ -205,7 +306,8 @@ external_order_check(struct external_reading *r)
 /* False: a parameter is absent, and `out` is of no use. */
 static bool
 fill_part(const struct external_connector *c,
-    const struct external_value *values, struct str part, struct buf *out)
+    const struct external_value *values, const struct str *granted,
+    struct str part, struct buf *out)
 {
 	struct str literal, name;
 
@@ -214,7 +316,13 @@ fill_part(const struct external_connector *c,
 		if (name.p == NULL)
 			continue;
 		size_t i = external_param_find(c, name);
-		CHECK(i != EXTERNAL_NO_PARAM);
+		if (i == EXTERNAL_NO_PARAM) {
+			/* A host has nothing that is encoded. */
+			i = oauth_param_find(&c->oauth, name);
+			CHECK(i < c->oauth.params_n);
+			url_text_encode(out, granted[i]);
+			continue;
+		}
 		if (external_value_is_empty(&c->params[i], &values[i]))
 			return false;
 		if (c->params[i].is_seed)
@@ -228,7 +336,8 @@ fill_part(const struct external_connector *c,
 
 static void
 fill_url(const struct external_connector *c,
-    const struct external_value *values, struct buf *url)
+    const struct external_value *values, const struct str *granted,
+    struct buf *url)
 {
 	FREED(buf_free) struct buf filled = BUF_INIT;
 	struct str query, pair;
@@ -236,11 +345,11 @@ fill_url(const struct external_connector *c,
 	    "url")), &query);
 	char before = '?';
 
-	CHECK(fill_part(c, values, path, url));
+	CHECK(fill_part(c, values, granted, path, url));
 	query = str_from(query, 1);
 	while (query.n > 0 && str_split(&query, '&', &pair)) {
 		buf_clear(&filled);
-		if (!fill_part(c, values, pair, &filled))
+		if (!fill_part(c, values, granted, pair, &filled))
 			continue;
 		buf_put_char(url, before);
 		buf_put_str(url, buf_str(&filled));
@@ -280,19 +389,14 @@ put_seeds(const struct external_connector *c,
 static void
 put_api(const struct external_connector *c, struct str url, struct buf *out)
 {
-	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+	yyjson_doc *copy = copy_api(c, url);
 	size_t n = 0;
+	char *text = yyjson_write(copy, 0, &n);
 
-	CHECK(doc != NULL);
-	yyjson_mut_val *api = yyjson_val_mut_copy(doc, c->api);
-	bool put = yyjson_mut_obj_replace(api, yyjson_mut_str(doc, "url"),
-	    yyjson_mut_strn(doc, url.p, url.n));
-	CHECK(put);
-	char *text = yyjson_mut_val_write(api, 0, &n);
 	CHECK(text != NULL);
 	json_raw(out, "api", (struct str){ text, n });
 	free(text);
-	yyjson_mut_doc_free(doc);
+	yyjson_doc_free(copy);
 }
 
 static void
@@ -303,14 +407,37 @@ ignore_fault(void *arg, struct str name, struct str message)
 	(void)message;
 }
 
+/* The defaults stand for what was not granted. */
+static enum err
+read_granted(const struct external_connector *c, const struct str *granted,
+    struct arena *a, struct str *out, struct why *w)
+{
+	enum err e = OK;
+
+	for (size_t i = 0; c->has_oauth && i < c->oauth.params_n && e == OK;
+	    i++)
+		e = oauth_param_read(&c->oauth, i, granted != NULL ?
+		    granted[i] : STR_NONE, a, &out[i], w);
+	return e;
+}
+
 enum err
 external_order_make(const struct external_connector *c, struct str params,
     struct buf *out, struct why *w)
+{
+	return external_order_make_granted(c, params, NULL, out, w);
+}
+
+enum err
+external_order_make_granted(const struct external_connector *c,
+    struct str params, const struct str *granted, struct buf *out,
+    struct why *w)
 {
 	static const struct external_params_faults ignored = { NULL,
 		ignore_fault, NULL };
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	FREED(buf_free) struct buf url = BUF_INIT;
+	struct str known[OAUTH_PARAMS_MAX];
 	struct external_value *values;
 
 	if (c->runs == NULL)
@@ -324,8 +451,10 @@ external_order_make(const struct external_connector *c, struct str params,
 		    "JSON");
 	enum err e = external_params_read(c, yyjson_doc_get_root(doc),
 	    &ignored, &a, &values, w);
+	if (e == OK)
+		e = read_granted(c, granted, &a, known, w);
 	if (e == OK && c->api != NULL)
-		fill_url(c, values, &url);
+		fill_url(c, values, known, &url);
 	if (e == OK && url.n > JSON_TEXT_BYTES_MAX)
 		e = why_field(w, ERR_INPUT, "params", "the address that they "
 		    "make is longer than %u bytes", JSON_TEXT_BYTES_MAX);

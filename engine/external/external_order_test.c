@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "engine/connector/order.h"
 #include "engine/external/external_testing.h"
+#include "engine/external/oauth_flow.h"
 
 #define A "https://a.example"
 #define TWO(url) DECLARED("'p':{},'q':{'type':'integer'}", "'p'", url, "")
@@ -220,6 +221,84 @@ parameters_that_are_wrong_make_no_order(void **state)
 	external_connector_free(&c);
 }
 
+/* ---- Where users sign in ----------------------------------------------- */
+
+#define SIGNED_IN(url, params)                                               \
+	"{'name':'n','version':1,'title':'T','schema':{},'docIdField':'id'," \
+	"'credential':'oauth','oauth':{'kind':'oauth2','authorize':"         \
+	"'https://{host}/auth','token':'https://{shop}.a.example/{tenant}',"  \
+	"'parameters':{'host':null,'shop':'s','tenant':null}},"              \
+	"'parameters':{'type':'object','properties':{" params "}},"          \
+	"'api':{'url':'" url "','label':'l','items':'/list','id':'/id',"     \
+	"'auth':{'kind':'bearer'}}}"
+
+static void
+a_host_is_one_where_users_sign_in(void **state)
+{
+	static const struct { const char *text, *message; } rows[] = {
+		{ SIGNED_IN("https://{other}/", ""),
+		    "api.url: its host has a placeholder" },
+		{ SIGNED_IN("https://{tenant}/", ""),
+		    "api.url: its host has a placeholder" },
+		{ SIGNED_IN("https://{shop}.b.example/", ""),
+		    "api.url: its host has a placeholder" },
+		{ SIGNED_IN("https://{host}:8443/", ""),
+		    "api.url: its host has a placeholder" },
+		{ SIGNED_IN("https://u@{host}/", ""),
+		    "api.url: its host has a placeholder" },
+		{ SIGNED_IN("http://{host}/", ""), "api.url: it must begin" },
+		{ SIGNED_IN("https://{p}/", "'p':{}"),
+		    "api.url: its host has a placeholder" },
+		{ SIGNED_IN("https://{host}/", "'host':{}"),
+		    "oauth.parameters.host: there is a parameter with" },
+		{ SIGNED_IN("https://{host}/{q}", ""),
+		    "api.url: there is no parameter for {q}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		testing_refused(rows[i].text, rows[i].message);
+}
+
+/* `expected` NULL: it is refused, and names the host. */
+static void
+expect_url(const char *url, const struct str *granted, const char *expected)
+{
+	FREED(buf_free) struct buf text = BUF_INIT, out = BUF_INIT;
+	struct why w = WHY_INIT;
+
+	buf_printf(&text, SIGNED_IN("%s", "'p':{}"), url);
+	struct external_connector *c = testing_load(buf_text(&text));
+	enum err e = external_order_make_granted(c, STR("{\"p\":\"v\"}"),
+	    granted, &out, &w);
+	assert_int_equal(e, expected == NULL ? ERR_INPUT : OK);
+	if (expected == NULL)
+		assert_string_equal(w.field, "host");
+	else
+		assert_non_null(strstr(buf_text(&out), expected));
+	external_connector_free(&c);
+}
+
+static void
+what_was_granted_fills_the_address(void **state)
+{
+	const struct str granted[] = { STR("Social.Example"), STR("my-shop"),
+		STR("a/b c") };
+	const struct str without[] = { STR("social.example"), STR_NONE,
+		STR("t") };
+	const struct str bad[] = { STR("127.0.0.1"), STR("s"), STR("t") };
+
+	(void)state;
+	expect_url("https://{host}/x?p={p}", granted,
+	    "\"url\":\"https://social.example/x?p=v\"");
+	expect_url("https://{shop}.a.example/{tenant}?t={tenant}", granted,
+	    "\"url\":\"https://my-shop.a.example/a%2Fb%20c?t=a%2Fb%20c\"");
+	expect_url("https://{shop}.a.example/", without,
+	    "\"url\":\"https://s.a.example/\"");
+	expect_url("https://{host}/", bad, NULL);
+	expect_url("https://{host}/", NULL, NULL);
+}
+
 int
 main(void)
 {
@@ -233,6 +312,8 @@ main(void)
 		cmocka_unit_test(an_order_is_a_start_message),
 		cmocka_unit_test(seeds_are_the_values_of_their_parameter),
 		cmocka_unit_test(parameters_that_are_wrong_make_no_order),
+		cmocka_unit_test(a_host_is_one_where_users_sign_in),
+		cmocka_unit_test(what_was_granted_fills_the_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

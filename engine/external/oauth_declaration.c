@@ -258,6 +258,18 @@ oauth_host_is_filled(const struct oauth_declaration *d, enum oauth_url which)
 	return str_find_char(host, '{') < host.n;
 }
 
+bool
+oauth_host_is_declared(const struct oauth_declaration *d, struct str host)
+{
+	bool found = str_find_char(host, '{') == host.n;
+	struct str rest;
+
+	for (size_t i = 0; i < OAUTH_URL_COUNT; i++)
+		if (d->urls[i].n > 0)
+			found |= str_eq(host, split_host(d->urls[i], &rest));
+	return found;
+}
+
 static enum err
 check_url(struct declaring *s, const char *place, struct str url)
 {

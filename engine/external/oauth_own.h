@@ -19,6 +19,13 @@ MUST_USE enum err oauth_declaration_read(struct external_reading *,
 /* By its name; params_n: there is none. */
 size_t oauth_param_find(const struct oauth_declaration *, struct str name);
 /*
+ * Whether the host of another address of the connector, such as
+ * "{instance}" or "{shop}.a.example", is named as one of the declared
+ * addresses is: what a user has granted goes to no host but where they signed
+ * in.  Without a placeholder it is.
+ */
+bool oauth_host_is_declared(const struct oauth_declaration *, struct str host);
+/*
  * Take the text before the next "{NAME}", and NAME, off a text whose braces
  * match.  Without one `literal` is all of it and `name` STR_NONE.  False: the
  * text was used up.
