@@ -81,13 +81,17 @@ answered(struct provider_call *call)
 	int status;
 
 	x->is_sent = false;
+	if (x->door->stopping) {
+		free_revocation(x);
+		return;
+	}
 	if (provider_call_answer(call, &status, &body, &fault) &&
 	    oauth_read_revocation(status, body, &fault)) {
 		go_on(x);
 		return;
 	}
 	struct mono again = mono_add_ms(clock_mono(), x->pause_ms);
-	if (fault.actor != OAUTH_ACTOR_LATER || x->door->stopping ||
+	if (fault.actor != OAUTH_ACTOR_LATER ||
 	    mono_before(x->until, again)) {
 		give_up(x, fault.text);
 		return;
@@ -168,12 +172,15 @@ provider_stop_revocations(struct external_door *d)
 {
 	struct list *next;
 
+	if (d->revocations_n > 0)
+		log_warn("external.revoke", "given_up=%zu why=\"the server is "
+		    "ending\"", d->revocations_n);
 	for (struct list *n = d->revocations.next; n != &d->revocations;
 	    n = next) {
 		struct revocation *x = CONTAINER(n, struct revocation, node);
 		next = n->next;
-		/* Its call was cancelled: answered() gives it up. */
+		/* Its call was cancelled: answered() frees it. */
 		if (!x->is_sent)
-			give_up(x, "the server is ending");
+			free_revocation(x);
 	}
 }

@@ -87,6 +87,8 @@ refused(int status, const char *body, const char *actor, const char *text)
 		fail_msg("\"%s\" does not begin with \"%s\"", f.text, text);
 	assert_int_equal(f.is_invalid_grant, strcmp(text,
 	    "the provider answered invalid_grant") == 0);
+	assert_int_equal(f.is_invalid_client, strcmp(text,
+	    "the provider answered invalid_client") == 0);
 }
 
 /* ---- Tokens ------------------------------------------------------------ */
