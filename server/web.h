@@ -23,12 +23,12 @@
  *     its scope does not allow it).  "Authorization: Bearer T", "?token=T", or
  *     the cookie of a session that POST /session made of a token; with a cookie
  *     a method other than GET and HEAD needs the session's X-CSRF-Token too.
- *   - without a token, a Host that is no loopback name while the port listens
- *     on loopback (DNS rebinding), and an Origin that is not loopback, for a
- *     WebSocket and for methods other than GET and HEAD, unless `origins` lists
- *     it (its word `null` admits pages opened from files) or the route's own
- *     origins do; a route that is WEB_TO_OWN_PAGES admits no Origin but the
- *     port's own;
+ *   - without a token, a Host that is no loopback name and none of the route's
+ *     hosts while the port listens on loopback (DNS rebinding), and an Origin
+ *     that is not loopback, for a WebSocket and for methods other than GET and
+ *     HEAD, unless `origins` lists it (its word `null` admits pages opened from
+ *     files) or the route's own origins do; a route that is WEB_TO_OWN_PAGES
+ *     admits no Origin but the port's own;
  *   - what exceeds a limit: 413, 414, 431, 408.
  *
  * Protocols: HTTP/1.1 (RFC 9112) and, where TLS negotiates it, HTTP/2 (RFC
@@ -103,6 +103,12 @@ struct web_route {
 	 * NULL: none, and OPTIONS is refused with 405.
 	 */
 	struct str (*origins)(struct web_request *);
+	/*
+	 * Hosts that a request may name besides those of loopback while the
+	 * port listens on loopback, listed as origins are: "a.org,a.org:443".
+	 * NULL: none.
+	 */
+	struct str (*hosts)(struct web_request *);
 	/* Answer with a refusal in another form than the port's JSON, by
 	 * web_answer(); NULL: in that form. */
 	void (*refuse)(struct web_request *, int status, const char *code,
@@ -243,6 +249,11 @@ bool web_param_next(struct web_request *, const char *name, size_t *at,
     struct str *value);
 /* A header field by its lower-case name; repeats are joined by ", ". */
 bool web_field(struct web_request *, const char *name, struct str *value);
+/* The first cookie of that name; false when there is none. */
+bool web_cookie(const struct web_request *, const char *name,
+    struct str *value);
+/* HEAD, which a route for GET takes, too. */
+bool web_is_head(const struct web_request *);
 /* Its client has gone, or sends nothing more: the answer of a request that was
  * kept will probably reach nobody. */
 bool web_has_left(const struct web_request *);

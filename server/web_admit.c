@@ -244,12 +244,19 @@ check_csrf(struct web_request *r)
 }
 
 static bool
+is_host_of_route(struct web_request *r)
+{
+	return r->route != NULL && r->route->hosts != NULL &&
+	    web_origin_is_listed(r->head.host, r->route->hosts(r));
+}
+
+static bool
 check_host(struct web_request *r)
 {
 	struct str host = r->head.host;
 
 	if (r->passed || !r->web->loopback || web_host_is_loopback(host) ||
-	    (host.p == NULL && r->head.minor == 0))
+	    (host.p == NULL && r->head.minor == 0) || is_host_of_route(r))
 		return true;
 	web_fail(r, 403, "bad_host", "the Host \"%.*s\" is not this machine's "
 	    "loopback: this port answers to localhost, 127.0.0.1 and [::1]",

@@ -640,6 +640,51 @@ aborts(void **state)
 	expect("GET /hello HTTP/1.1\r\n" HOST "\r\n", 200, "hello\n");
 }
 
+/* Cookies by their names, in one field or several. */
+static void
+cookies(void **state)
+{
+	static const struct {
+		const char *fields, *said;
+	} t[] = {
+		{ "", "no cookie" },
+		{ "Cookie: a=1\r\n", "a is <1>" },
+		{ "Cookie: b=2; a=1=2 ;c=3\r\n", "a is <1=2>" },
+		{ "Cookie: b=2\r\nCookie: a=1\r\n", "a is <1>" },
+		{ "Cookie: a=1; a=2\r\n", "a is <1>" },
+		{ "Cookie: a=\r\n", "a is <>" },
+		{ "Cookie: aa=1; A=2; xa=3\r\n", "no cookie" },
+		{ "Cookie: a\r\n", "no cookie" },
+		{ "Cookie: b=\"; a\"\r\n", "no cookie" },
+	};
+	char text[300];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+		snprintf(text, sizeof(text), "GET /crumbs HTTP/1.1\r\n" HOST
+		    "%s\r\n", t[i].fields);
+		expect(text, 200, t[i].said);
+	}
+	expect("HEAD /crumbs HTTP/1.1\r\n" HOST "\r\n", 204, "");
+}
+
+/* Hosts of a route are admitted on loopback; those of another are not. */
+static void
+other_hosts(void **state)
+{
+	(void)state;
+	expect("GET /crumbs HTTP/1.1\r\nHost: Proxy.example\r\n\r\n", 200,
+	    "no cookie");
+	expect("GET /crumbs HTTP/1.1\r\nHost: proxy.example:443\r\n\r\n",
+	    200, "no cookie");
+	expect("GET /crumbs HTTP/1.1\r\nHost: proxy.example:80\r\n\r\n",
+	    403, "bad_host");
+	expect("GET /crumbs HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403,
+	    "bad_host");
+	expect("GET /hello HTTP/1.1\r\nHost: proxy.example\r\n\r\n", 403,
+	    "bad_host");
+}
+
 int
 main(void)
 {
@@ -649,7 +694,8 @@ main(void)
 		LIVE(many_bodies), LIVE(garbage), LIVE(pipelined_bodies),
 		LIVE(slow_reader), LIVE(deaf_sender), LIVE(leavers),
 		LIVE(bad_uploads), LIVE(gone_uploads), LIVE(held_uploads),
-		LIVE(slow_uploads), LIVE(aborts),
+		LIVE(slow_uploads), LIVE(aborts), LIVE(cookies),
+		LIVE(other_hosts),
 		LIVE(connection_limit), LIVE(timeouts), LIVE(stalled),
 	};
 

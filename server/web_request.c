@@ -277,6 +277,34 @@ web_field(struct web_request *r, const char *name, struct str *value)
 }
 
 bool
+web_cookie(const struct web_request *r, const char *name, struct str *value)
+{
+	struct str part;
+
+	for (size_t i = 0; i < r->head.fields_n; i++) {
+		struct str rest = r->head.fields[i].value;
+		if (!str_eq_nocase(r->head.fields[i].name, STR("cookie")))
+			continue;
+		while (str_split(&rest, ';', &part)) {
+			part = str_trim(part);
+			size_t equals = str_find_char(part, '=');
+			if (equals == part.n || !str_eq(str_cut(part, 0,
+			    equals), str_of(name)))
+				continue;
+			*value = str_from(part, equals + 1);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool
+web_is_head(const struct web_request *r)
+{
+	return str_eq(r->head.method, STR("HEAD"));
+}
+
+bool
 web_may(const struct web_request *r, enum token_door door,
     enum token_access access)
 {

@@ -85,33 +85,15 @@ cookie_name(struct web_request *r)
 	return arena_printf(&r->arena, "argiope_session_%u", r->web->port);
 }
 
-static struct str
-cookie_of(struct web_request *r)
-{
-	struct str name = cookie_name(r), part;
-
-	for (size_t i = 0; i < r->head.fields_n; i++) {
-		struct str rest = r->head.fields[i].value;
-		if (!str_eq_nocase(r->head.fields[i].name, STR("cookie")))
-			continue;
-		while (str_split(&rest, ';', &part)) {
-			part = str_trim(part);
-			size_t equals = str_find_char(part, '=');
-			if (str_eq(str_cut(part, 0, equals), name))
-				return str_from(part, equals + 1);
-		}
-	}
-	return STR_NONE;
-}
-
 struct web_session *
 web_session_of(struct web_request *r)
 {
 	struct web *w = r->web;
-	struct str cookie = cookie_of(r);
+	struct str cookie = STR_NONE;
 	struct digest id;
 
-	if (cookie.n != WEB_SECRET_HEX)
+	if (!web_cookie(r, cookie_name(r).p, &cookie) ||
+	    cookie.n != WEB_SECRET_HEX)
 		return NULL;
 	digest_of(DIGEST_SHA256, cookie, &id);
 	LIST_EACH(s, &w->sessions, struct web_session, node) {

@@ -336,6 +336,28 @@ get_origins(struct web_request *r)
 	    STR("https://a.org");
 }
 
+static struct str
+get_hosts(struct web_request *r)
+{
+	(void)r;
+	return STR("proxy.example,proxy.example:443");
+}
+
+/* The value of the cookie "a", and nothing for HEAD. */
+static void
+get_crumbs(struct web_request *r)
+{
+	struct str value;
+
+	if (web_is_head(r))
+		web_answer(r, 204, NULL, STR(""));
+	else if (web_cookie(r, "a", &value))
+		web_answer(r, 200, "text/plain", arena_printf(web_arena(r),
+		    "a is <%.*s>", STR_FMT(value)));
+	else
+		web_answer(r, 200, "text/plain", STR("no cookie"));
+}
+
 #define ROW(method, path, match, handle, arg, open) { method, path, match, \
 	handle, arg, "for tests", open, TOKEN_DOOR_CONSOLE, TOKEN_READ, \
 	.early = false }
@@ -371,6 +393,9 @@ const struct web_route port_routes[PORT_ROUTES_N] = {
 	{ "DELETE", "/pages", WEB_EXACT, get_none, NULL, "for tests",
 	    WEB_TO_NOBODY, TOKEN_DOOR_CONSOLE, TOKEN_WRITE,
 	    .origins = get_origins },
+	{ "GET", "/crumbs", WEB_EXACT, get_crumbs, NULL, "for tests",
+	    WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ,
+	    .hosts = get_hosts },
 	{ "POST", "/upload", WEB_EXACT, post_upload, NULL, "for tests",
 	    WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_WRITE, .upload = true,
 	    .body_bytes_max = UPLOAD_BYTES_MAX },

@@ -37,7 +37,7 @@
  * N bytes have come; ?full: it answers 507 before any has.
  */
 #define UPLOAD_BYTES_MAX (32 << 20)
-#define PORT_ROUTES_N 25
+#define PORT_ROUTES_N 26
 extern const struct web_route port_routes[PORT_ROUTES_N];
 extern struct web *port;
 extern struct loop *port_loop;
