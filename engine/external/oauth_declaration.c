@@ -317,6 +317,11 @@ read_urls(struct declaring *s, yyjson_val *oauth)
 
 /* ---- Parameters and hosts ---------------------------------------------- */
 
+/* Parameters that calls of front ends have anyway, and the question of
+ * doors/external/login.c. */
+static const char *const taken_names[] = { "uuid", "subdomain", "ticket",
+	"reset", "confirm" };
+
 static enum err
 read_param(struct declaring *s, yyjson_val *key, yyjson_val *v)
 {
@@ -330,6 +335,9 @@ read_param(struct declaring *s, yyjson_val *key, yyjson_val *v)
 	if (oauth_param_find(d, name) < d->params_n)
 		return external_read_refuse(s->r, "oauth.parameters", "%.*s "
 		    "is there twice", STR_FMT(name));
+	if (STR_ROW(name, taken_names) < ARRAY_LEN(taken_names))
+		return external_read_refuse(s->r, "oauth.parameters", "%.*s "
+		    "is a parameter of every login", STR_FMT(name));
 	if (d->params_n == OAUTH_PARAMS_MAX)
 		return external_read_refuse(s->r, "oauth.parameters", "it has "
 		    "more than %u members", OAUTH_PARAMS_MAX);
