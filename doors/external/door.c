@@ -4,6 +4,7 @@
 #include "base/json_writer.h"
 #include "doors/external/grants.h"
 #include "doors/external/handlers.h"
+#include "doors/external/login_request.h"
 #include "doors/external/meter.h"
 #include "doors/external/provider.h"
 #include "doors/external/reply.h"
@@ -20,10 +21,20 @@
 
 /* ---- Routes ------------------------------------------------------------- */
 
+/* A proxy before the port sends the host of external.public_url. */
+static struct str
+public_hosts(struct web_request *r)
+{
+	const struct external_door *d = web_arg(r);
+
+	return str_of(d->set.public_hosts);
+}
+
 #define ROW(method_, path_, access_, handle_, help_) { .method = method_,    \
 	.path = path_, .handle = handle_, .help = help_,                      \
 	.door = TOKEN_DOOR_EXTERNAL, .access = access_, .ids = true,          \
-	.body_bytes_max = TASK_BODY_BYTES_MAX, .refuse = reply_refuse }
+	.body_bytes_max = TASK_BODY_BYTES_MAX, .hosts = public_hosts,         \
+	.refuse = reply_refuse }
 #define TASK_ROWS(mount)                                                     \
 	ROW("POST", mount "/task", TOKEN_WRITE, external_post_task,           \
 	    "start a task for a back end"),                                   \
@@ -36,13 +47,33 @@
 	    "a task's status and counts"),                                    \
 	ROW("GET", mount "/task/*/log", TOKEN_READ, external_get_log,         \
 	    "the newest lines of a task's log")
+/* Calls of front ends, which have launch tickets instead of tokens. */
+#define OAUTH_ROW(method_, path_, handle_, origins_, refuse_, help_) {       \
+	.method = method_, .path = path_, .handle = handle_, .help = help_,   \
+	.open = WEB_TO_ALL, .door = TOKEN_DOOR_EXTERNAL, .ids = true,         \
+	.origins = origins_, .hosts = public_hosts, .refuse = refuse_ }
+#define TOKEN_ROW(method_, mount, handle_, help_)                            \
+	OAUTH_ROW(method_, mount "/oauth/token", handle_,                     \
+	    external_token_origins, reply_refuse, help_)
+#define OAUTH_ROWS(mount)                                                    \
+	OAUTH_ROW("GET", mount "/oauth/login", external_get_login, NULL,      \
+	    login_refuse_page, "sign a user of a back end in, in a popup"),   \
+	OAUTH_ROW("GET", mount "/oauth/callback", external_get_callback,      \
+	    NULL, login_refuse_page, "where the provider sends the popup"),   \
+	TOKEN_ROW("GET", mount, external_get_token, "a user's token"),        \
+	TOKEN_ROW("DELETE", mount, external_delete_token,                     \
+	    "end a user's token"),                                            \
+	TOKEN_ROW("OPTIONS", mount, external_options_token,                   \
+	    "what pages of the front end may do")
 #define OTHER(method_) { .method = method_, .path = "/external/",            \
 	.match = WEB_PREFIX, .handle = external_not_found,                    \
 	.help = "404, as back ends read it", .door = TOKEN_DOOR_EXTERNAL,     \
-	.ids = true, .refuse = reply_refuse }
+	.ids = true, .hosts = public_hosts, .refuse = reply_refuse }
 static const struct web_route routes[] = {
 	TASK_ROWS("/external/*"),
 	TASK_ROWS(""),
+	OAUTH_ROWS("/external/*"),
+	OAUTH_ROWS(""),
 	ROW("GET", "/external/*/object", TOKEN_READ, external_get_object,
 	    "the external object of a connector, without headers"),
 	ROW("GET", "/external/*/form", TOKEN_READ, external_get_form,
@@ -194,6 +225,8 @@ free_door(void **door)
 	backends_release(&d->backends);
 	versions_free(&d->versions);
 	connectors_free(&d->connectors);
+	login_limit_free(&d->calls_by_address);
+	login_limit_free(&d->calls_by_user);
 	mem_free(&d);
 }
 
@@ -258,6 +291,11 @@ ready(void *door, struct engine *e)
 
 	(void)e;
 	d->is_ready = true;
+	if (d->set.oauth_compat.n > 0)
+		log_warn("external.oauth_compat", "connectors=%s why=\"their "
+		    "OAuth calls need no ticket: whoever knows a user's uuid "
+		    "and subdomain can end the user's token\"",
+		    log_quoted(d->set.oauth_compat));
 	if (d->set.backends_file[0] != '\0' || d->set.clients_file[0] != '\0')
 		loop_timer_set(d->host->home, &d->files_timer, mono_add_ms(
 		    clock_mono(), FILES_LOOK_MS));

@@ -19,6 +19,7 @@
 #include "doors/external/caller.h"
 #include "doors/external/clients.h"
 #include "doors/external/connectors.h"
+#include "doors/external/login_limit.h"
 #include "doors/external/settings.h"
 #include "doors/external/version.h"
 #include "engine/store/store_async.h"
@@ -68,6 +69,9 @@ struct external_door {
 	struct list revocations;         /* struct revocation */
 	size_t revocations_n;
 	struct grants *grants;           /* from ready on */
+
+	/* Calls without a launch ticket (external.oauth_compat). */
+	struct login_limit calls_by_address, calls_by_user;
 
 	struct timer tend_timer;
 	struct wall waits_said;          /* of tasks that cannot be taken up */

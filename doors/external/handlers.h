@@ -1,10 +1,12 @@
 /*
  * handlers -- what the routes of this door call.
  *
- * Source: contracts/external.md §2.
+ * Source: contracts/external.md §2, §8.
  */
 #ifndef DOORS_EXTERNAL_HANDLERS_H
 #define DOORS_EXTERNAL_HANDLERS_H
+
+#include "base/bytes.h"
 
 struct web_request;
 
@@ -19,5 +21,13 @@ void external_get_form(struct web_request *);
 void external_not_found(struct web_request *);
 /* check.c */
 void external_post_check(struct web_request *);
+/* login.c, login_callback.c, login_token.c */
+void external_get_login(struct web_request *);
+void external_get_callback(struct web_request *);
+void external_get_token(struct web_request *);
+void external_delete_token(struct web_request *);
+void external_options_token(struct web_request *);
+/* The front end's origins, as web_route.origins. */
+struct str external_token_origins(struct web_request *);
 
 #endif

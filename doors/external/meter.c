@@ -5,9 +5,13 @@
 
 static const char *const results[] = { "spooled", "rejected" };
 static const char *const refreshes[] = { "done", "failed" };
-static const char *const limits[] = { "tasks_max", "checks_max", "other" };
+static const char *const limits[] = { "tasks_max", "checks_max",
+	"oauth_compat", "other" };
+/* The first three are steps of a login that ends with "signed_in". */
+static const char *const outcomes[] = { "asked", "begun", "signed_in",
+	"stands", "token", "cleared", "refused", "limited", "failed" };
 
-enum { TASKS, SPOOL, DOCUMENTS, REFRESHES, LIMITS };
+enum { TASKS, SPOOL, DOCUMENTS, REFRESHES, LIMITS, OAUTH };
 static struct metric metrics[] = {
 	[TASKS] = METRIC(GAUGE, "argiope_external_tasks",
 	    "Open tasks of this daemon."),
@@ -22,6 +26,9 @@ static struct metric metrics[] = {
 	[LIMITS] = METRIC_BY(COUNTER, "argiope_external_limits_total",
 	    "Requests refused at a limit.", "limit", limits,
 	    ARRAY_LEN(limits)),
+	[OAUTH] = METRIC_BY(COUNTER, "argiope_external_oauth_total",
+	    "Calls of front ends about signing in.", "outcome", outcomes,
+	    ARRAY_LEN(outcomes)),
 };
 
 void
@@ -48,6 +55,15 @@ external_meter_limit(const char *name)
 {
 	metric_add_by(&metrics[LIMITS], MIN(STR_ROW(str_of(name), limits),
 	    ARRAY_LEN(limits) - 1), 1);
+}
+
+void
+external_meter_oauth(const char *outcome)
+{
+	size_t i = STR_ROW(str_of(outcome), outcomes);
+
+	CHECK(i < ARRAY_LEN(outcomes));
+	metric_add_by(&metrics[OAUTH], i, 1);
 }
 
 void

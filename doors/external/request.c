@@ -29,13 +29,12 @@ is_at_root(struct web_request *r)
 	return !web_segment(r, 0, &first) || !str_eq(first, STR("external"));
 }
 
-static struct held_connector *
-find_connector(const struct external_door *d, struct web_request *r,
-    bool at_root)
+struct held_connector *
+external_find_connector(const struct external_door *d, struct web_request *r)
 {
 	struct str name = d->set.root;
 
-	if (!at_root)
+	if (!is_at_root(r))
 		(void)web_segment(r, 1, &name);
 	return name.n == 0 ? NULL : connectors_find(d->connectors, name);
 }
@@ -46,7 +45,7 @@ external_request_new(struct web_request *r)
 	struct external_door *d = web_arg(r);
 	const struct backend *b = find_backend(d, r);
 	bool at_root = is_at_root(r);
-	struct held_connector *c = find_connector(d, r, at_root);
+	struct held_connector *c = external_find_connector(d, r);
 
 	if (!d->is_ready || d->stopping) {
 		reply_fail(r, 503, d->stopping ? "the server is ending" :

@@ -64,6 +64,9 @@ struct external_request {
 	size_t n;
 };
 
+/* The connector that the path names; NULL: there is none. */
+struct held_connector *external_find_connector(const struct external_door *,
+    struct web_request *);
 /*
  * Begin; NULL: it was refused and answered.  `segment`: where the path has
  * "external"; the connector's name follows.  In the mount at "/" there is none

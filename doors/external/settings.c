@@ -1,5 +1,6 @@
 #include "doors/external/settings.h"
 
+#include "base/ip.h"
 #include "engine/external/external_connector.h"
 #include "engine/parser/url.h"
 
@@ -26,6 +27,12 @@ const struct setting external_settings_rows[EXTERNAL_SETTINGS] = {
 	    "JSON: {\"CONNECTOR\":{\"client_id\":\"...\","
 	    "\"client_secret\":\"...\"}}.  Only its owner may have access to "
 	    "the file.  It is read again within 10 s of a change." },
+	[EXTERNAL_OAUTH_COMPAT] = { "external.oauth_compat", CONF_STRING, "",
+	    0, 4096, "names", CONF_RESTART, "Connectors, with commas between "
+	    "them, whose OAuth calls need no launch ticket.  Whoever knows the "
+	    "uuid and the subdomain of a user can then end that user's token, "
+	    "or have another account signed in.  At most 10 such calls a "
+	    "minute of an address, and for a user." },
 	[EXTERNAL_VERSIONS] = { "external.versions", CONF_CHOICE, "newest", 0,
 	    0, "newest|strict", CONF_RESTART, "A task that names a version "
 	    "above the newest that is registered: runs the newest connector, "
@@ -67,6 +74,40 @@ refuse(enum external_setting s, const char *text, struct why *w)
 	    text);
 }
 
+static bool
+is_loopback_host(struct str host)
+{
+	struct ip ip;
+
+	if (str_eq(host, STR("localhost")) || str_eq(host, STR("[::1]")))
+		return true;
+	return ip_from_text(host, &ip) && ip_is_v4(&ip) && ip.b[12] == 127;
+}
+
+bool
+external_url_is_loopback(struct str url)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct url u;
+
+	return url_parse(url, NULL, &a, &u, NULL) == OK &&
+	    is_loopback_host(u.host);
+}
+
+static enum err
+check_names(struct str names, struct why *w)
+{
+	struct str rest = names, one;
+
+	while (names.n > 0 && str_split(&rest, ',', &one))
+		if (!external_name_is_valid(str_trim(one)))
+			return why(w, ERR_CONFIG, "%s: \"%.*s\" is no "
+			    "connector's name",
+			    external_settings_rows[EXTERNAL_OAUTH_COMPAT].name,
+			    STR_FMT(one));
+	return OK;
+}
+
 static enum err
 read_public_url(struct str text, struct external_settings *out,
     struct why *w)
@@ -85,6 +126,12 @@ read_public_url(struct str text, struct external_settings *out,
 	    u.fragment.n > 0 || u.username.n > 0 || u.password.n > 0)
 		return refuse(EXTERNAL_PUBLIC_URL, "it has more than scheme, "
 		    "host and port", w);
+	if (u.scheme != URL_HTTPS && (u.scheme != URL_HTTP ||
+	    !is_loopback_host(u.host)))
+		return refuse(EXTERNAL_PUBLIC_URL, "it begins neither with "
+		    "https:// nor with http:// and a loopback host", w);
+	snprintf(out->public_hosts, sizeof(out->public_hosts),
+	    "%.*s,%.*s:%u", STR_FMT(u.host), STR_FMT(u.host), u.port);
 	return OK;
 }
 
@@ -109,6 +156,10 @@ external_settings_read(const struct conf *c, struct external_settings *out,
 		.retry_s_max = conf_int(c, id_of(EXTERNAL_RETRY_S_MAX)),
 		.keep_ms = conf_int(c, id_of(EXTERNAL_KEEP_S)) * 1000,
 	};
+	out->oauth_compat = conf_str(c, id_of(EXTERNAL_OAUTH_COMPAT));
+	enum err e = check_names(out->oauth_compat, w);
+	if (e != OK)
+		return e;
 	if (out->root.n > 0 && !external_name_is_valid(out->root))
 		return refuse(EXTERNAL_ROOT, "it is no connector's name", w);
 	return read_public_url(conf_str(c, id_of(EXTERNAL_PUBLIC_URL)), out,
