@@ -1,8 +1,8 @@
 /*
- * oauth -- the checks of a crawler's OAuth calls that need no browser and no
- * account at the provider.
+ * oauth -- the checks of a crawler's OAuth calls that need no account at the
+ * provider; those of a login that ends are in oauth_login.c.
  */
-#include "cli/conformance/own.h"
+#include "cli/conformance/oauth_calls.h"
 #include "cli/conformance/ticket.h"
 #include "os/clock.h"
 
@@ -12,15 +12,7 @@
 
 /* ---- Calls ---------------------------------------------------------- */
 
-/* One user of a subdomain, and what a login of theirs has given. */
-struct login {
-	struct str uuid;
-	struct str cookies, state;
-	struct url provider;         /* where it leads */
-	bool fine;
-};
-
-static struct str
+struct str
 oauth_base(struct conformance *c)
 {
 	struct str base = json_text(yyjson_obj_get(c->options->object,
@@ -51,8 +43,8 @@ usual_ticket(struct conformance *c, struct str uuid, const char *act)
 	    .jti = conformance_fid(c) };
 }
 
-static struct str
-make_ticket(struct conformance *c, struct str uuid, const char *act)
+struct str
+oauth_make_ticket(struct conformance *c, struct str uuid, const char *act)
 {
 	struct ticket t = usual_ticket(c, uuid, act);
 
@@ -60,8 +52,7 @@ make_ticket(struct conformance *c, struct str uuid, const char *act)
 	    c->options->ticket_key, &c->arena);
 }
 
-/* A call with `query`, and with the ticket unless that is empty. */
-static struct peer_answer
+struct peer_answer
 oauth_call(struct conformance *c, const char *method, const char *path,
     struct str query, struct str ticket, struct str cookies)
 {
@@ -74,27 +65,26 @@ oauth_call(struct conformance *c, const char *method, const char *path,
 	return peer_call(c, &o);
 }
 
-static struct str
-user_query(struct conformance *c, struct str uuid)
+struct str
+oauth_user_query(struct conformance *c, struct str uuid)
 {
 	return arena_printf(&c->arena, "uuid=%.*s&subdomain=%.*s",
 	    STR_FMT(uuid), STR_FMT(c->options->subdomain));
 }
 
-static struct peer_answer
-token_call(struct conformance *c, const char *method, struct str uuid)
+struct peer_answer
+oauth_token_call(struct conformance *c, const char *method, struct str uuid)
 {
 	const char *act = strcmp(method, "DELETE") == 0 ? "clear" : "token";
 
-	return oauth_call(c, method, "/token", user_query(c, uuid),
-	    make_ticket(c, uuid, act), STR(""));
+	return oauth_call(c, method, "/token", oauth_user_query(c, uuid),
+	    oauth_make_ticket(c, uuid, act), STR(""));
 }
 
 /* ---- A login -------------------------------------------------------- */
 
-/* The parameter of a query, decoded; empty: it has none. */
-static struct str
-query_value(struct conformance *c, struct str query, struct str name)
+struct str
+oauth_query_value(struct conformance *c, struct str query, struct str name)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
 	struct str rest = str_from(query, 1), pair;
@@ -113,27 +103,38 @@ query_value(struct conformance *c, struct str query, struct str name)
 	return arena_copy(&c->arena, buf_str(&b));
 }
 
-static struct login
+struct oauth_login
+oauth_login_begin(struct conformance *c, struct str uuid, const char *more)
+{
+	struct oauth_login l = { .uuid = uuid };
+	struct str query = arena_printf(&c->arena, "%.*s%s", STR_FMT(
+	    oauth_user_query(c, uuid)), more);
+
+	l.answer = oauth_call(c, "GET", "/login", query, oauth_make_ticket(c,
+	    uuid, "login"), STR(""));
+	l.cookies = l.answer.cookies;
+	l.fine = l.answer.status == 302 && crawler_read_url(l.answer.location,
+	    "Location", &c->arena, &l.provider, NULL) == OK;
+	if (l.fine)
+		l.state = oauth_query_value(c, l.provider.query, STR("state"));
+	return l;
+}
+
+/* A login of a user who has no token. */
+static struct oauth_login
 begin_login(struct conformance *c)
 {
-	struct login l = { .uuid = conformance_fid(c) };
-	struct peer_answer a = oauth_call(c, "GET", "/login", user_query(c,
-	    l.uuid), make_ticket(c, l.uuid, "login"), STR(""));
+	struct oauth_login l = oauth_login_begin(c, conformance_fid(c), "");
 
-	l.fine = verdict_judge(c->verdicts, CHECK_OAUTH_REDIRECT,
-	    a.status == 302, "%s", peer_status_text(c, &a, "302")) &&
-	    verdict_judge(c->verdicts, CHECK_OAUTH_REDIRECT, crawler_read_url(
-	    a.location, "Location", &c->arena, &l.provider, NULL) == OK,
-	    "Location is no URL of a provider");
-	l.cookies = a.cookies;
-	if (l.fine)
-		l.state = query_value(c, l.provider.query, STR("state"));
+	verdict_judge(c->verdicts, CHECK_OAUTH_REDIRECT, l.fine, "%s",
+	    l.answer.status == 302 ? "Location is no URL of a provider" :
+	    peer_status_text(c, &l.answer, "302"));
 	return l;
 }
 
 static void
-judge_login(struct conformance *c, const struct login *l,
-    const struct login *other)
+judge_login(struct conformance *c, const struct oauth_login *l,
+    const struct oauth_login *other)
 {
 	struct str query = l->provider.query;
 	struct str wanted = arena_printf(&c->arena, "%.*s/callback",
@@ -143,54 +144,71 @@ judge_login(struct conformance *c, const struct login *l,
 	    STATE_LETTERS_MIN && !str_eq(l->state, other->state),
 	    l->state.n < STATE_LETTERS_MIN ? "state is shorter than 128 bits" :
 	    "two logins have the same state");
-	verdict_judge(c->verdicts, CHECK_OAUTH_PKCE, str_eq(query_value(c,
+	verdict_judge(c->verdicts, CHECK_OAUTH_PKCE, str_eq(oauth_query_value(c,
 	    query, STR("code_challenge_method")), STR("S256")) &&
-	    query_value(c, query, STR("code_challenge")).n ==
+	    oauth_query_value(c, query, STR("code_challenge")).n ==
 	    CHALLENGE_LETTERS,
 	    "the login has no code_challenge by S256");
 	verdict_judge(c->verdicts, CHECK_OAUTH_REDIRECT_URI, str_eq(
-	    query_value(c, query, STR("redirect_uri")), wanted),
+	    oauth_query_value(c, query, STR("redirect_uri")), wanted),
 	    "redirect_uri is not %.*s", STR_FMT(wanted));
+}
+
+/* The call may be refused, too. */
+static void
+judge_foreign_redirect(struct conformance *c)
+{
+	struct oauth_login l = oauth_login_begin(c, conformance_fid(c),
+	    "&redirect_uri=https%3A%2F%2Fattacker.example%2F");
+
+	verdict_judge(c->verdicts, CHECK_OAUTH_FOREIGN_REDIRECT, !l.fine ||
+	    str_find(l.answer.location, STR("attacker")) ==
+	    l.answer.location.n, "/login takes the redirect_uri of its call");
 }
 
 /* ---- The way back --------------------------------------------------- */
 
-static struct peer_answer
-come_back(struct conformance *c, const char *what, struct str state,
+struct peer_answer
+oauth_come_back(struct conformance *c, const char *what, struct str state,
     struct str cookies)
 {
 	return oauth_call(c, "GET", "/callback", arena_printf(&c->arena,
 	    "%s&state=%.*s", what, STR_FMT(state)), STR(""), cookies);
 }
 
-static void
-judge_refused_state(struct conformance *c, enum check_id id,
+bool
+oauth_closes(const struct peer_answer *a)
+{
+	return str_find(a->body, STR("window.close")) < a->body.n;
+}
+
+void
+oauth_judge_refusal(struct conformance *c, enum check_id id,
     const struct peer_answer *a)
 {
 	if (verdict_judge(c->verdicts, id, a->status >= 400 && a->status < 500,
 	    "%s", peer_status_text(c, a, "a refusal")))
-		verdict_judge(c->verdicts, id, str_find(a->body,
-		    STR("window.close")) == a->body.n,
+		verdict_judge(c->verdicts, id, !oauth_closes(a),
 		    "the page of the refusal closes itself");
 }
 
 static void
-judge_states(struct conformance *c, const struct login *l)
+judge_states(struct conformance *c, const struct oauth_login *l)
 {
-	struct login replayed = begin_login(c);
-	struct peer_answer a = come_back(c, "code=x",
+	struct oauth_login replayed = begin_login(c);
+	struct peer_answer a = oauth_come_back(c, "code=x",
 	    STR("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"), l->cookies);
 
-	judge_refused_state(c, CHECK_OAUTH_UNKNOWN_STATE, &a);
-	a = come_back(c, "code=x", l->state, STR(""));
-	judge_refused_state(c, CHECK_OAUTH_FOREIGN, &a);
+	oauth_judge_refusal(c, CHECK_OAUTH_UNKNOWN_STATE, &a);
+	a = oauth_come_back(c, "code=x", l->state, STR(""));
+	oauth_judge_refusal(c, CHECK_OAUTH_FOREIGN, &a);
 	if (!replayed.fine)
 		return;
 	/* The login is aborted, which uses its state up. */
-	(void)come_back(c, "error=access_denied", replayed.state,
+	(void)oauth_come_back(c, "error=access_denied", replayed.state,
 	    replayed.cookies);
-	a = come_back(c, "code=x", replayed.state, replayed.cookies);
-	judge_refused_state(c, CHECK_OAUTH_REPLAYED, &a);
+	a = oauth_come_back(c, "code=x", replayed.state, replayed.cookies);
+	oauth_judge_refusal(c, CHECK_OAUTH_REPLAYED, &a);
 }
 
 /* ---- Tokens --------------------------------------------------------- */
@@ -198,7 +216,7 @@ judge_states(struct conformance *c, const struct login *l)
 static void
 judge_missing_uuid(struct conformance *c, struct str uuid)
 {
-	struct str ticket = make_ticket(c, uuid, "token");
+	struct str ticket = oauth_make_ticket(c, uuid, "token");
 	struct peer_answer a = oauth_call(c, "GET", "/token", arena_printf(
 	    &c->arena, "subdomain=%.*s", STR_FMT(c->options->subdomain)),
 	    ticket, STR(""));
@@ -213,18 +231,18 @@ static void
 judge_tokens(struct conformance *c)
 {
 	struct str uuid = conformance_fid(c);
-	struct peer_answer a = token_call(c, "GET", uuid);
+	struct peer_answer a = oauth_token_call(c, "GET", uuid);
 
 	peer_judge_refusal(c, CHECK_OAUTH_NO_TOKEN, &a, 404);
 	judge_missing_uuid(c, uuid);
-	a = token_call(c, "DELETE", uuid);
+	a = oauth_token_call(c, "DELETE", uuid);
 	if (verdict_judge(c->verdicts, CHECK_OAUTH_CLEAR, a.status == 200 &&
 	    peer_is_success(&a), "%s", peer_status_text(c, &a,
 	    "200 with success"))) {
-		a = token_call(c, "GET", uuid);
+		a = oauth_token_call(c, "GET", uuid);
 		peer_judge_refusal(c, CHECK_OAUTH_CLEAR, &a, 404);
 	}
-	a = token_call(c, "DELETE", uuid);
+	a = oauth_token_call(c, "DELETE", uuid);
 	verdict_judge(c->verdicts, CHECK_OAUTH_CLEAR_TWICE, a.status == 200 &&
 	    peer_is_success(&a), "%s", peer_status_text(c, &a,
 	    "200 with success"));
@@ -233,11 +251,13 @@ judge_tokens(struct conformance *c)
 void
 judge_oauth(struct conformance *c)
 {
-	struct login first = begin_login(c), second = begin_login(c);
+	struct oauth_login first = begin_login(c), second = begin_login(c);
 
 	if (first.fine && second.fine) {
 		judge_login(c, &first, &second);
 		judge_states(c, &first);
+		judge_foreign_redirect(c);
+		judge_signed_in(c);
 	}
 	judge_tokens(c);
 }
@@ -248,9 +268,9 @@ static void
 judge_ticket(struct conformance *c, const struct ticket *t, struct str key,
     const char *what)
 {
-	struct peer_answer a = oauth_call(c, "GET", "/token", user_query(c,
-	    t->uuid), key.n == 0 ? STR("") : ticket_make(t, key, &c->arena),
-	    STR(""));
+	struct peer_answer a = oauth_call(c, "GET", "/token",
+	    oauth_user_query(c, t->uuid), key.n == 0 ? STR("") :
+	    ticket_make(t, key, &c->arena), STR(""));
 
 	verdict_judge(c->verdicts, CHECK_EXT_TICKET, a.status == 403, "%s: %s",
 	    what, peer_status_text(c, &a, "403"));
@@ -259,8 +279,8 @@ judge_ticket(struct conformance *c, const struct ticket *t, struct str key,
 static void
 judge_used_ticket(struct conformance *c)
 {
-	struct str uuid = conformance_fid(c), query = user_query(c, uuid);
-	struct str ticket = make_ticket(c, uuid, "login");
+	struct str uuid = conformance_fid(c), query = oauth_user_query(c, uuid);
+	struct str ticket = oauth_make_ticket(c, uuid, "login");
 	struct peer_answer a = oauth_call(c, "GET", "/login", query, ticket,
 	    STR(""));
 

@@ -111,6 +111,16 @@ enum verdict_side { VERDICT_CRAWLER, VERDICT_BACKEND };
 	    "/callback refuses a state without its cookie")                  \
 	X(CRAWLER, OAUTH_REPLAYED, "oauth", "replayed-state",                \
 	    "/callback refuses a state that was used")                       \
+	X(CRAWLER, OAUTH_FOREIGN_REDIRECT, "oauth", "foreign-redirect-uri",  \
+	    "/login leads back to no address that its call names")           \
+	X(CRAWLER, OAUTH_CLOSING, "oauth", "closing-page",                   \
+	    "a login ends with a page that closes its window")               \
+	X(CRAWLER, OAUTH_REPLAYED_CODE, "oauth", "replayed-code",            \
+	    "/callback refuses a code that was used")                        \
+	X(CRAWLER, OAUTH_TOKEN, "oauth", "token-fields",                     \
+	    "GET /token has user, token, issued and expiry")                 \
+	X(CRAWLER, OAUTH_RESET, "oauth", "reset",                            \
+	    "reset=1 ends the token; without it the page closes")            \
 	X(CRAWLER, OAUTH_NO_TOKEN, "oauth", "no-token",                      \
 	    "GET /token without a token is answered 404")                    \
 	X(CRAWLER, OAUTH_MISSING_UUID, "oauth", "missing-uuid",              \

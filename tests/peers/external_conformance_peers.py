@@ -22,6 +22,7 @@ import zlib
 TOKEN = "conformance-token"
 TICKET_KEY = b"0123456789abcdef0123456789abcdef"
 MOUNT = "/external/demo"
+CLOSING = "<script>window.close()</script>"
 COUNT, BATCH = 12, 4             # documents of a task, and of an upload
 PAUSE_S = 0.1                    # before the first retry
 LETTERS = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
@@ -318,6 +319,7 @@ class Crawler(Server):
         super().__init__(CrawlerHandler, broken, port)
         self.silence_s, self.task_class = silence_s, Task
         self.tasks, self.logins, self.tickets = {}, {}, set()
+        self.codes, self.tokens, self.cleared = set(), {}, set()
         self.url += MOUNT
 
     def stop(self):
@@ -349,6 +351,8 @@ def wrong_params(params):
 
 class CrawlerHandler(Handler):
     def serve(self):
+        if self.segments == ["provider"]:
+            return self.provide()
         if "/".join(self.segments[:2]) != MOUNT.strip("/"):
             return self.failure(404, "there is no such crawler")
         path = self.segments[2:]
@@ -487,8 +491,14 @@ class CrawlerHandler(Handler):
             return self.login()
         if self.command == "DELETE":
             return self.clear()
+        return self.token()
+
+    def token(self):
+        token = self.server.tokens.get(self.query["uuid"])
+        if token is not None:
+            return self.send(200, json.dumps(token).encode())
         if self.breaks("oauth/no-token") and \
-                self.query["uuid"] not in self.server.logins:
+                self.query["uuid"] not in self.server.cleared:
             return self.send(200, b"{}")
         return self.failure(404, "there is no token")
 
@@ -515,29 +525,45 @@ class CrawlerHandler(Handler):
         return not used
 
     def login(self):
+        uuid = self.query["uuid"]
+        if uuid in self.server.tokens and self.query.get("reset") != "1":
+            return self.page(200, CLOSING)
+        if not self.breaks("oauth/reset"):
+            self.server.tokens.pop(uuid, None)
         state = "short" if self.breaks("oauth/state") else \
             secrets.token_urlsafe(32)
         cookie = secrets.token_urlsafe(16)
-        self.server.logins[state] = cookie
+        self.server.logins[state] = cookie, uuid
         query = {"response_type": "code", "client_id": "demo", "state": state,
                  "redirect_uri": self.server.url + "/oauth/callback"}
         if self.breaks("oauth/redirect-uri"):
             query["redirect_uri"] = "https://attacker.example/"
+        if self.breaks("oauth/foreign-redirect-uri"):
+            query["redirect_uri"] = self.query.get("redirect_uri",
+                                                   query["redirect_uri"])
         if not self.breaks("oauth/pkce"):
             query |= {"code_challenge_method": "S256",
                       "code_challenge": secrets.token_urlsafe(32)}
         if self.breaks("oauth/login-redirect"):
             return self.page(200, "Sign in")
         return self.page(302, "", Set_Cookie=f"login={cookie}; HttpOnly",
-                         Location="https://provider.example/authorize?" +
-                         urllib.parse.urlencode(query))
+                         Location=self.server.url.replace(MOUNT, "/provider?")
+                         + urllib.parse.urlencode(query))
+
+    def provide(self):
+        """The provider, which asks nobody."""
+        code = secrets.token_urlsafe(16)
+        self.server.codes.add(code)
+        return self.page(302, "", Location=self.query["redirect_uri"] + "?" +
+                         urllib.parse.urlencode({
+                             "code": code, "state": self.query["state"]}))
 
     def come_back(self):
-        state = self.query.get("state")
-        cookie = self.server.logins.get(state)
+        state, code = self.query.get("state"), self.query.get("code")
+        cookie, uuid = self.server.logins.get(state, (None, None))
         if cookie is None:
             if self.breaks("oauth/unknown-state") and len(set(state)) == 1:
-                return self.page(200, "<script>window.close()</script>")
+                return self.page(200, CLOSING)
             return self.page(400, "This login is not known.")
         if f"login={cookie}" not in self.headers.get("Cookie", "") and \
                 not self.breaks("oauth/foreign-browser"):
@@ -546,13 +572,25 @@ class CrawlerHandler(Handler):
             del self.server.logins[state]
         if "error" in self.query:
             return self.page(400, "The login was aborted.")
-        return self.page(502, "The provider does not answer.")
+        if code not in self.server.codes:
+            return self.page(502, "The provider refuses the code.")
+        if not self.breaks("oauth/replayed-code"):
+            self.server.codes.remove(code)
+        self.server.tokens[uuid] = {
+            "user": uuid, "token": secrets.token_urlsafe(16),
+            "issued": "2026-11-20T07:00:00Z",
+            "expiry": "2036-12-20T07:00:00Z"}
+        if self.breaks("oauth/token-fields"):
+            del self.server.tokens[uuid]["expiry"]
+        return self.page(200, "Signed in" if self.breaks("oauth/closing-page")
+                         else CLOSING)
 
     def clear(self):
         uuid = self.query["uuid"]
         with self.server.lock:
-            again = uuid in self.server.logins
-            self.server.logins[uuid] = ""
+            again = uuid in self.server.cleared
+            self.server.cleared.add(uuid)
+            self.server.tokens.pop(uuid, None)
         if self.breaks("oauth/clear") or \
                 (again and self.breaks("oauth/clear-twice")):
             return self.failure(404, "there is no token")
