@@ -24,7 +24,9 @@ const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
     "--disable-component-update", "--disable-sync", "--no-proxy-server",
     "--disable-default-apps", "--disable-extensions", "--disable-breakpad",
     "--enable-precise-memory-info", "--js-flags=--expose-gc",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"];
+    // A script may name sites of its own.
+    `--host-resolver-rules=${options.rules ?? ""}MAP * ~NOTFOUND, ` +
+    "EXCLUDE 127.0.0.1"];
 const WAIT_MS = 60000;
 
 function say(o) {
@@ -52,9 +54,13 @@ function askOutside(word) {
 
 let browser = null;
 
+function newContext(more) {
+	return browser.newContext(more);
+}
+
 /* `wrong` gets what must not happen; `allow` are texts that may. */
 async function open(size, more = {}, allow = []) {
-	const context = await browser.newContext({ viewport: size,
+	const context = await newContext({ viewport: size,
 	    acceptDownloads: true, ...more });
 	const page = await context.newPage();
 	const wrong = [];
@@ -163,5 +169,5 @@ function run(parts) {
 	});
 }
 
-module.exports = { options, base, axe, say, check, same, askOutside, open,
-	until, shoot, tile, rows, tab, run, WIDE, PHONE, WAIT_MS };
+module.exports = { options, base, axe, say, check, same, askOutside,
+	newContext, open, until, shoot, tile, rows, tab, run, WIDE, PHONE, WAIT_MS };

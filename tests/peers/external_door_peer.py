@@ -21,6 +21,10 @@ class External(Serve):
             "urlfrontier.listen=", "external.connectors=" + connectors,
             *settings], **more)
 
+    def connection(self):
+        return http.client.HTTPConnection("127.0.0.1", self.http_port,
+                                          timeout=60)
+
     def ask(self, method, path, body=None, token=None, **fields):
         """(status, JSON or text)"""
         if isinstance(body, (dict, list)):
@@ -29,8 +33,7 @@ class External(Serve):
             body = body.encode()
         if token or self.token:
             fields["Authorization"] = "Bearer " + (token or self.token)
-        connection = http.client.HTTPConnection("127.0.0.1", self.http_port,
-                                                timeout=60)
+        connection = self.connection()
         try:
             connection.request(method, path, body, fields)
             answer = connection.getresponse()
