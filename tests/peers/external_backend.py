@@ -1,5 +1,5 @@
 """argiope external simulate-backend: each request, each kind of fault, silence,
-stop, retry, the demo, and examples/external/python/crawler.py as its peer.
+stop, retry, the demo, and the crawlers of examples/external as its peers.
 
 usage: external_backend.sh PROGRAM
 """
@@ -8,10 +8,9 @@ import http.server
 import re
 import urllib.parse
 
-from external_peer import Backend, NDJSON, STREAM
+from external_peer import Backend, NDJSON, STREAM, example_crawlers
 from peer import *
 
-EXAMPLE = os.path.join(SOURCE, "examples", "external", "python", "crawler.py")
 SECRET = "canary-secret-5417"
 
 
@@ -613,14 +612,15 @@ def demo():
         same("it ends in order", b.stop(), 0)
 
 
-def example():
+def example(language, command):
     port = free_port()
-    with open(f"{PLACE}/crawler.log", "w") as log:
-        start([sys.executable, EXAMPLE, str(port)], stdout=log, stderr=log,
+    with open(f"{PLACE}/crawler-{language}.log", "w") as log:
+        start([*command, str(port)], stdout=log, stderr=log,
               env=dict(os.environ, TOKEN=SECRET))
-    wait_until(lambda: listens(port))
+    check(f"the example in {language} listens",
+          wait_until(lambda: listens(port)))
     url = f"http://127.0.0.1:{port}"
-    b = Backend("example", "--silence", "20", faults=[
+    b = Backend("example-" + language, "--silence", "20", faults=[
         {"call": "upload", "number": 2, "status": 503, "retry_after_s": 0},
         {"call": "upload", "number": 3, "reply_lost": True},
         {"call": "upload", "number": 5, "cut_bytes": 3},
@@ -681,7 +681,8 @@ def main():
     silence(peer)
     faults(peer)
     demo()
-    example()
+    for language, command in example_crawlers():
+        example(language, command)
     for name in sorted(glob.glob(f"{PLACE}/*.log")):
         with open(name, errors="replace") as f:
             check(f"no secret in {os.path.basename(name)}",

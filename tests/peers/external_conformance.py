@@ -1,6 +1,6 @@
 """argiope external conformance: a crawler and a back end that follow the rules
 pass each check, and each check fails against one that breaks it; also the
-simulated back end and examples/external/python/crawler.py.
+simulated back end and the crawlers of examples/external.
 
 usage: external_conformance.sh PROGRAM
 """
@@ -9,11 +9,11 @@ import concurrent.futures
 import re
 
 from external_conformance_peers import *
+from external_peer import example_crawlers
 from peer import *
 
 RUNS = 4                         # at once
 SILENCE_S = 3
-EXAMPLE = os.path.join(SOURCE, "examples", "external", "python", "crawler.py")
 
 
 def conformance(*options):
@@ -194,16 +194,16 @@ def simulator(checks):
     same("it ends in order", child.wait(15), 0)
 
 
-def example():
-    """The example is minimal: it follows the rules of uploads."""
+def example(language, command):
+    """The examples are minimal: they follow the rules of uploads."""
     port = free_port()
-    start([sys.executable, EXAMPLE, str(port)], stdout=subprocess.DEVNULL,
+    start([*command, str(port)], stdout=subprocess.DEVNULL,
           stderr=subprocess.DEVNULL)
     wait_until(lambda: listens(port))
     got = conformance("--crawler", f"http://127.0.0.1:{port}", "--object",
                       write("example.json", {"docIdField": "id"}), "--only",
                       "upload", *OPTIONS)
-    same("the example passes the checks of uploads", [
+    same(f"the example in {language} passes the checks of uploads", [
         n for n, v in verdicts(got.stdout).items() if v[0] == "FAIL"], [])
     same("... which are made", got.returncode, 0)
     check("... but for what needs more", "2 skipped" in got.stdout, got.stdout)
@@ -219,7 +219,8 @@ def main():
     all_broken(crawler, backend)
     limits()
     simulator(backend)
-    example()
+    for language, command in example_crawlers():
+        example(language, command)
 
 
 main()

@@ -7,14 +7,17 @@ import http.server
 import json
 import os
 import re
+import shutil
 import ssl
 import subprocess
+import sys
 import threading
 import time
 import urllib.parse
 
-from peer import PLACE, ours, program, start
+from peer import PLACE, SOURCE, ours, program, skip, start
 
+EXAMPLES = os.path.join(SOURCE, "examples", "external")
 PAGE = 10
 NDJSON = "application/x-ndjson; charset=utf-8"
 STREAM = {"links": [{"from": {"type": "streams", "fid": "s1"}}]}
@@ -135,6 +138,17 @@ def put(name, value):
     with open(path, "w") as f:
         f.write(value if isinstance(value, str) else json.dumps(value))
     return path
+
+
+def example_crawlers():
+    """(language, command without the port) of each crawler in examples/."""
+    found = [("Python", [sys.executable, EXAMPLES + "/python/crawler.py"])]
+    if shutil.which("node"):
+        found.append(("JavaScript", ["node", EXAMPLES +
+                                     "/javascript/crawler.js"]))
+    else:
+        skip("the example in JavaScript", "node is not installed")
+    return found
 
 
 def folder(name):
