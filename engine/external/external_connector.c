@@ -138,7 +138,9 @@ read_members(struct external_reading *r, yyjson_val *root)
 		return external_harvest_read(r, yyjson_obj_get(root,
 		    "harvest"));
 	r->connector->runs = &json_api;
-	return external_order_check(r);
+	if ((e = external_order_check(r)) != OK)
+		return e;
+	return external_choices_check(r);
 }
 
 static enum err

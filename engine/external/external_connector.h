@@ -45,6 +45,8 @@
 /* A value: bytes of a text, and of a location as JSON; texts of a list. */
 #define EXTERNAL_VALUE_BYTES_MAX 4096u
 #define EXTERNAL_VALUES_MAX 1000u
+/* What a user has typed so far, for choices. */
+#define EXTERNAL_QUERY_BYTES_MAX 1024u
 
 struct connector;
 struct external_connector;
@@ -201,6 +203,40 @@ typedef void external_document_fault_fn(void *arg, struct str pointer,
 bool external_document_check(const struct external_connector *,
     yyjson_val *document, size_t most, external_document_fault_fn *fault,
     void *arg);
+
+/* ---- Choices ----------------------------------------------------------- */
+
+/*
+ * A parameter may have options that the API knows, found by one call:
+ *
+ *     "x-choices":{"url":"https://a.example/boards?like={query}&kind={kind}",
+ *       "items":"/boards", "value":"/id", "label":"/name"}
+ *
+ * `url` is at the scheme, host and port of api.url, and the call is made with
+ * the authentication of `api`.  {query} is what the user has typed so far;
+ * other names are parameters.  A pair of the query without a value is left out;
+ * in the path a value is needed.  `items` is the place of the list in the
+ * answer, `value` and `label` are places in an item; without `label` the value
+ * is shown.  The form says "x-choices":true.
+ */
+bool external_choices_are_declared(const struct external_connector *,
+    struct str name);
+/*
+ * Append the order of that call, as external_order_make(): the parameter `name`
+ * has choices.  `params` is an object, or NULL; its values may be incomplete and
+ * are read only where the address has them.
+ * Errors: INPUT, with the field: `query`, `params`, or a parameter's name; no
+ * message contains a value.
+ */
+MUST_USE enum err external_choices_order(const struct external_connector *,
+    struct str name, yyjson_val *params, struct str query, struct buf *out,
+    struct why *w);
+/*
+ * Append {"value":"1","label":"..."} for an item of the answer.  False: it has
+ * no value, and nothing was appended.
+ */
+bool external_choices_put_option(const struct external_connector *,
+    struct str name, struct str item, struct buf *out);
 
 /* ---- For backends ------------------------------------------------------ */
 

@@ -58,6 +58,12 @@ struct external_restriction {
 	struct str message;          /* never empty */
 };
 
+/* "x-choices": options that the API has. */
+struct external_choices {
+	struct str url;              /* with {query} and parameters' names */
+	struct str items, value, label;      /* JSON pointers */
+};
+
 struct external_param {
 	struct str name;
 	struct str title, description;       /* or STR_NONE */
@@ -74,6 +80,7 @@ struct external_param {
 	struct schema *matches;      /* the pattern; or NULL */
 	struct external_option *options;
 	size_t options_n;
+	struct external_choices *choices;    /* or NULL */
 	struct external_restriction *restrictions;
 	size_t restrictions_n;
 };
@@ -145,6 +152,11 @@ MUST_USE enum err external_load_text(struct str text, const char *file_name,
 /* Read the member `harvest` of a built-in connector; NULL: it is a crawl. */
 MUST_USE enum err external_harvest_read(struct external_reading *,
     yyjson_val *harvest);
+/* Read the member "x-choices" of a property. */
+MUST_USE enum err external_choices_read(struct external_reading *,
+    yyjson_val *property, const char *place, struct external_param *);
+/* Check those of all parameters, when `api` has been checked. */
+MUST_USE enum err external_choices_check(struct external_reading *);
 /* Check the placeholders of `api`, and mark the parameters in the path. */
 MUST_USE enum err external_order_check(struct external_reading *);
 

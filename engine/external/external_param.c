@@ -333,7 +333,7 @@ read_property(struct external_reading *r, struct str name,
 {
 	static const char *const names[] = { "type", "title", "description",
 		"default", "minimum", "maximum", "pattern", "enum", "oneOf",
-		"x-ui", "x-seed", "x-restrictions", NULL };
+		"x-ui", "x-seed", "x-restrictions", "x-choices", NULL };
 	enum err e;
 
 	*p = (struct external_param){ .name = name };
@@ -348,7 +348,8 @@ read_property(struct external_reading *r, struct str name,
 	    (e = read_ui(r, property, place, p)) != OK ||
 	    (e = read_seed_mark(r, property, place, p)) != OK ||
 	    (e = read_bounds(r, property, place, p)) != OK ||
-	    (e = read_options(r, property, place, p)) != OK)
+	    (e = read_options(r, property, place, p)) != OK ||
+	    (e = external_choices_read(r, property, place, p)) != OK)
 		return e;
 	return read_pattern(r, property, place, p);
 }
