@@ -74,7 +74,7 @@ answer_token(struct login_request *x)
 		return;
 	}
 	json_object(&b, NULL);
-	json_str(&b, "user", x->user.uuid);
+	json_str(&b, "user", store_grant_account(&x->grant));
 	json_str(&b, "token", x->grant.handle);
 	put_date(&b, "issued", x->grant.issued);
 	put_date(&b, "expiry", x->grant.expiry);

@@ -223,8 +223,8 @@ bool external_choices_are_declared(const struct external_connector *,
     struct str name);
 /*
  * Append the order of that call, as external_order_make(): the parameter `name`
- * has choices.  `params` is an object, or NULL; its values may be incomplete and
- * are read only where the address has them.
+ * has choices.  `params` is an object, or NULL; its values may be incomplete
+ * and are read only where the address has them.
  * Errors: INPUT, with the field: `query`, `params`, or a parameter's name; no
  * message contains a value.
  */

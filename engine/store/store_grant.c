@@ -232,8 +232,6 @@ get_grant(struct query *q, const struct seal_key *key, struct arena *a,
 
 	if (e == OK && n == 0)
 		e = is_absent(w);
-	if (e == OK && n > 1)
-		e = why(w, ERR_STATE, "users of several subdomains match");
 	if (e == OK)
 		e = open_row(key, a, &row, w);
 	if (e == OK)
@@ -283,21 +281,42 @@ store_grant_of_id(struct store *st, const struct seal_key *key,
 	return get_grant(q, key, a, g, w);
 }
 
+struct str
+store_grant_account(const struct store_grant *g)
+{
+	return g->account.n > 0 ? g->account : g->user.uuid;
+}
+
 enum err
 store_grant_find_issued(struct store *st, const struct seal_key *key,
-    struct str backend, struct str connector, struct str uuid,
+    struct str backend, struct str connector, struct str account,
     struct wall issued, struct arena *a, struct store_grant *g,
     struct why *w)
 {
 	struct query *q = database_query(st->db, "SELECT " COLUMNS
 	    " FROM external_grant WHERE backend = ?1 AND connector = ?2"
-	    " AND uuid = ?3 AND issued = ?4 LIMIT 2");
+	    " AND issued = ?3");
+	size_t n = 0;
 
 	query_str(q, 1, store_text(backend));
 	query_str(q, 2, store_text(connector));
-	query_str(q, 3, store_text(uuid));
-	query_i64(q, 4, wall_s(issued) * US_PER_S);
-	return get_grant(q, key, a, g, w);
+	query_i64(q, 3, wall_s(issued) * US_PER_S);
+	/* Accounts are sealed. */
+	while (query_step(q)) {
+		struct grant_row row;
+		read_row(q, a, &row);
+		if (open_row(key, a, &row, NULL) != OK ||
+		    !str_eq(store_grant_account(&row.g), account))
+			continue;
+		*g = row.g;
+		n++;
+	}
+	enum err e = query_end(&q, w);
+	if (e == OK && n == 0)
+		e = is_absent(w);
+	if (e == OK && n > 1)
+		e = why(w, ERR_STATE, "several users match");
+	return e;
 }
 
 /* -- Writing -- */

@@ -104,14 +104,18 @@ struct str store_grant_id(struct str handle, struct arena *a);
 /* By that name.  The caller checks back end and connector. */
 MUST_USE enum err store_grant_of_id(struct store *, const struct seal_key *,
     struct str id, struct arena *a, struct store_grant *, struct why *);
+/* The user as the provider knows it: the account, or the uuid where that is not
+ * known. */
+struct str store_grant_account(const struct store_grant *);
 /*
- * By back end, connector, uuid and issued, for a credential without a token,
- * which names no subdomain.  `issued` is compared by whole seconds.  STATE:
- * users of several subdomains match.
+ * By back end, connector, store_grant_account() and issued, for a credential
+ * without a token, which names neither uuid nor subdomain.  `issued` is compared
+ * by whole seconds.  Grants that cannot be opened are left out.  STATE: several
+ * users match.
  */
 MUST_USE enum err store_grant_find_issued(struct store *,
     const struct seal_key *, struct str backend, struct str connector,
-    struct str uuid, struct wall issued, struct arena *a,
+    struct str account, struct wall issued, struct arena *a,
     struct store_grant *, struct why *);
 
 /*

@@ -172,35 +172,41 @@ a_login_gives_a_handle(void **state)
 }
 
 static enum err
-find_issued(const char *connector, const char *uuid, int seconds)
+find_issued(const char *connector, const char *account, int seconds)
 {
 	struct store_grant out;
 
 	return store_grant_find_issued(store, &key, STR("acme"),
-	    str_of(connector), str_of(uuid), at_second(seconds), &arena, &out,
-	    NULL);
+	    str_of(connector), str_of(account), at_second(seconds), &arena,
+	    &out, NULL);
 }
 
 /* Credentials without a token name user and issued (external.md §2). */
 static void
-found_by_user_and_issued(void **state)
+found_by_account_and_issued(void **state)
 {
-	struct store_grant g = sample("u7", "ada");
+	struct store_grant g = sample("u7", "ada"), nameless = sample("u9", "");
 
 	(void)state;
 	put_user("u7");
-	assert_int_equal(find_issued("mastodon", "u7", 0), OK);
-	assert_int_equal(find_issued("mastodon", "u7", 1), ERR_ABSENT);
-	assert_int_equal(find_issued("mastodon", "u8", 0), ERR_ABSENT);
-	assert_int_equal(find_issued("flickr", "u7", 0), ERR_ABSENT);
+	assert_int_equal(find_issued("mastodon", "ada", 0), OK);
+	assert_int_equal(find_issued("mastodon", "ada", 1), ERR_ABSENT);
+	assert_int_equal(find_issued("mastodon", "u7", 0), ERR_ABSENT);
+	assert_int_equal(find_issued("mastodon", "eve", 0), ERR_ABSENT);
+	assert_int_equal(find_issued("flickr", "ada", 0), ERR_ABSENT);
 	g.user.subdomain = STR("us");
 	put(&g, at_second(1), NULL);
-	assert_int_equal(find_issued("mastodon", "u7", 0), OK);
-	assert_int_equal(find_issued("mastodon", "u7", 1), OK);
-	/* The same user of two subdomains in one second. */
+	assert_int_equal(find_issued("mastodon", "ada", 0), OK);
+	assert_int_equal(find_issued("mastodon", "ada", 1), OK);
+	/* The same account in one second, of two users. */
 	g.user.subdomain = STR("asia");
 	put(&g, at_second(1), NULL);
-	assert_int_equal(find_issued("mastodon", "u7", 1), ERR_STATE);
+	assert_int_equal(find_issued("mastodon", "ada", 1), ERR_STATE);
+	/* Others do not matter; a user without an account has its uuid. */
+	put(&nameless, at_second(0), NULL);
+	assert_int_equal(find_issued("mastodon", "ada", 0), OK);
+	assert_int_equal(find_issued("mastodon", "u9", 0), OK);
+	assert_int_equal(find_issued("mastodon", "", 0), ERR_ABSENT);
 }
 
 static void
@@ -938,7 +944,7 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(a_login_gives_a_handle), WITH(found_by_user_and_issued),
+		WITH(a_login_gives_a_handle), WITH(found_by_account_and_issued),
 		WITH(the_same_account_keeps_its_handle),
 		WITH(an_unknown_account_is_never_the_same), WITH(cleared),
 		WITH(expired_ones_are_forgotten),

@@ -62,7 +62,7 @@ class Door(External):
 
 
 def by_handle(handle):
-    return {"oauth": {"user": "u1", "token": handle}}
+    return {"oauth": {"user": "ada", "token": handle}}
 
 
 def detail(back, fid):
@@ -77,11 +77,11 @@ def credentials(s, back, api, provider):
                                             "%Y-%m-%dT%H:%M:%S"))
                   - time.timezone)
     forms = {
-        "by token": {"oauth": {"user": "u1", "token": handle}},
-        "flat": {"user": "u1", "token": handle, "expiry": None},
-        "by user and issued": {"oauth": {"user": "u1", "issued": issued}},
-        "... in seconds": {"oauth": {"user": "u1", "issued": seconds}},
-        "... in milliseconds, flat": {"user": "u1",
+        "by token": {"oauth": {"user": "ada", "token": handle}},
+        "flat": {"user": "ada", "token": handle, "expiry": None},
+        "by user and issued": {"oauth": {"user": "ada", "issued": issued}},
+        "... in seconds": {"oauth": {"user": "ada", "issued": seconds}},
+        "... in milliseconds, flat": {"user": "ada",
                                       "issued": seconds * 1000 + 999},
     }
     for i, (name, credential) in enumerate(forms.items()):
@@ -98,7 +98,8 @@ def credentials(s, back, api, provider):
     old["expiry"] = old["access_ends"]
     expired, _ = sign_in(s, old, uuid="u9")
     for sub in ("eu", "us"):
-        _, double = sign_in(s, provider.granted(), uuid="u2", subdomain=sub)
+        _, double = sign_in(s, provider.granted("eve"), "eve", uuid="u2",
+                            subdomain=sub)
     wrong = {
         "none": (None, "signed in"),
         "an empty one": ({}, "signed in"),
@@ -109,16 +110,16 @@ def credentials(s, back, api, provider):
         "a token of another connector": (by_handle(second),
                                          "another connector"),
         "one that has expired": (by_handle(expired), "expired"),
-        "a user of nobody": ({"oauth": {"user": "u7", "issued": issued}},
+        "another account": ({"oauth": {"user": "eve", "issued": issued}},
                              "sign in"),
-        "another time": ({"oauth": {"user": "u1", "issued": seconds - 9}},
+        "another time": ({"oauth": {"user": "ada", "issued": seconds - 9}},
                          "sign in"),
-        "no time": ({"oauth": {"user": "u1"}}, "issued"),
-        "a time that is none": ({"user": "u1", "issued": "soon"}, "issued"),
+        "no time": ({"oauth": {"user": "ada"}}, "issued"),
+        "a time that is none": ({"user": "ada", "issued": "soon"}, "issued"),
     }
     if double:                       # Both in one second, mostly.
         code, said = s.post("w", back.endpoint("w"), {
-            "oauth": {"user": "u2", "issued": double}})
+            "oauth": {"user": "eve", "issued": double}})
         check("users of two subdomains, or one of them", code in (200, 400),
               said)
     for name, (credential, text) in wrong.items():
