@@ -17,6 +17,15 @@
 	    "close a task with 408 that was silent for so long; default 300") \
 	X(FAULTS, "faults", 0, "FILE", PATH, 0, 0,                           \
 	    "a plan of faults for uploads and statuses")                     \
+	X(TLS_CERT, "tls-cert", 0, "FILE", PATH, 0, 0,                       \
+	    "serve https only, with this certificate and its chain, PEM")    \
+	X(TLS_KEY, "tls-key", 0, "FILE", PATH, 0, 0,                         \
+	    "the certificate's key, PEM")                                    \
+	X(CA, "ca", 0, "FILE", PATH, 0, 0,                                   \
+	    "certificates to verify crawlers' against, PEM; --tls-cert's "   \
+	    "unless given, and the system's without TLS")                    \
+	X(DISCARD, "discard", 0, NULL, FLAG, 0, 0,                           \
+	    "count documents and keep their hashes only, for large loads")   \
 	OPTION_COMMON(X)
 static const struct option_row rows[] = { SIMULATE_OPTIONS(OPTION_ROW) };
 const struct option_verb external_simulate_backend_verb = {
@@ -34,8 +43,11 @@ const struct option_verb external_simulate_backend_verb = {
 	"number, to last, counts such calls from 1; a fault has one of status "
 	"(with retry_after_s and body), cut_bytes, reply_lost, refused_lines "
 	"and redirect, and may have delay_ms.\n"
+	"With --discard a task may have ten million documents, and GET "
+	"/output/FID is refused.\n"
 	"Exit code: 0 after SIGTERM or SIGINT; 64 an address that is not "
-	"loopback; 65 a faulty plan; 75 the port is in use.",
+	"loopback; 65 a faulty plan; 75 the port is in use; 78 the certificate "
+	"or its key cannot be used.",
 	rows, ARRAY_LEN(rows)
 };
 
@@ -61,6 +73,16 @@ read_faults(struct cli *c, struct fault_plan **out, struct why *w)
 		e = why(w, inner.err, "--faults %.100s: %s", file,
 		    inner.text);
 	return e;
+}
+
+static enum err
+read_tls(struct cli *c, struct simulator_options *o, struct why *w)
+{
+	o->tls_cert = cli_text(c, "tls-cert", NULL);
+	o->tls_key = cli_text(c, "tls-key", NULL);
+	o->ca = cli_text(c, "ca", NULL);
+	return (o->tls_cert == NULL) == (o->tls_key == NULL) ? OK :
+	    why(w, ERR_USAGE, "--tls-cert and --tls-key go together");
 }
 
 static void
@@ -92,7 +114,8 @@ simulate(struct simulating *s, const struct simulator_options *o,
 	if (e != OK)
 		return e;
 	loop_on_signal(s->home, got_signal, s);
-	printf("argiope simulates a back end at http://%s%s%s:%u/\n",
+	printf("argiope simulates a back end at %s://%s%s%s:%u/\n",
+	    o->tls_cert != NULL ? "https" : "http",
 	    strchr(o->address, ':') == NULL ? "" : "[", o->address,
 	    strchr(o->address, ':') == NULL ? "" : "]",
 	    (unsigned)simulator_port(s->simulator));
@@ -107,11 +130,14 @@ external_simulate_backend_run(struct cli *c, struct why *w)
 	struct simulating s = { .home = loop_new("home") };
 	struct fault_plan *plan = NULL;
 	struct simulator_options o = { .loop = s.home,
-	    .silence_s = cli_number(c, "silence", 300) };
+	    .silence_s = cli_number(c, "silence", 300),
+	    .discard = cli_given(c, "discard") };
 
 	enum err e = cli_log(&c->conf, false, w);
 	if (e == OK)
 		e = listen_read(c, LISTEN_DEFAULT, &o.address, &o.port, w);
+	if (e == OK)
+		e = read_tls(c, &o, w);
 	if (e == OK)
 		e = read_faults(c, &plan, w);
 	o.faults = plan;

@@ -118,8 +118,8 @@ begin_run(struct conformance *c, const struct conformance_options *o,
 	list_init(&c->pending);
 	clock_random(&chance, sizeof(chance));
 	snprintf(c->run, sizeof(c->run), "%08x", (unsigned)chance);
-	c->calls = crawler_calls_new(c->loop, AGENT, c->limits.call_ms,
-	    CALLS_MAX);
+	c->calls = crawler_calls_new(c->loop, AGENT, NULL,
+	    c->limits.call_ms, CALLS_MAX);
 	e = crawler_read_url(o->peer, "the peer", &c->arena, &c->peer, w);
 	return e == OK ? read_object(c, w) : e;
 }

@@ -237,12 +237,13 @@ crawler_call_start(struct crawler_calls *all, const struct crawler_order *o,
 /* ---- All calls ------------------------------------------------------ */
 
 struct crawler_calls *
-crawler_calls_new(struct loop *loop, const char *agent, int64_t ms,
-    size_t most)
+crawler_calls_new(struct loop *loop, const char *agent, const char *ca_file,
+    int64_t ms, size_t most)
 {
 	struct crawler_calls *all = mem_new(sizeof(*all));
 	struct transport_options o = { .connections_max = most,
-	    .host_connections_max = most, .idle_s_max = IDLE_S_MAX };
+	    .host_connections_max = most, .ca_file = ca_file,
+	    .idle_s_max = IDLE_S_MAX };
 	struct resolver_options names = { .ttl_s_min = 1, .ttl_s_max = 60,
 	    .negative_s = 1, .cache_max = 64, .timeout_ms = CONNECT_MS_MAX };
 

@@ -48,10 +48,11 @@ struct crawler_order {
 	void *arg;
 };
 
-/* `agent`, the User-Agent, outlives it.  `ms` for one call; at most `most`
- * calls at once. */
+/* `agent`, the User-Agent, outlives it.  `ca_file`: certificates that peers
+ * are verified against, PEM; NULL: the system's.  `ms` for one call; at most
+ * `most` calls at once. */
 struct crawler_calls *crawler_calls_new(struct loop *, const char *agent,
-    int64_t ms, size_t most);
+    const char *ca_file, int64_t ms, size_t most);
 /* Calls under way end with an error: done() is called for each. */
 void crawler_calls_free(struct crawler_calls **);
 

@@ -3,8 +3,10 @@
 #include "base/map.h"
 
 struct document {
-	struct str key;          /* in `known`: "i" and id, "h" and hash */
-	struct buf json;
+	/* In `known`: "i" and id, "h" and the document's hash, "I" and the
+	 * id's hash. */
+	struct str key;
+	struct buf json;         /* empty when only hashes are kept */
 };
 
 struct upload {
@@ -59,18 +61,45 @@ document_set_free(struct document_set **sp)
 /* ---- Documents ------------------------------------------------------ */
 
 static void
-make_key(struct str id, struct str json, struct buf *out)
+put_hash(struct buf *out, char kind, struct str text)
 {
 	struct digest d;
 
-	if (id.p != NULL) {
-		buf_put_char(out, 'i');
-		buf_put_str(out, id);
-		return;
-	}
-	digest_of(DIGEST_SHA256, json, &d);
-	buf_put_char(out, 'h');
+	digest_of(DIGEST_SHA256, text, &d);
+	buf_put_char(out, kind);
 	buf_put(out, d.bytes, digest_size(d.kind));
+}
+
+static void
+write_json(yyjson_val *document, struct buf *out)
+{
+	size_t n;
+	char *text = yyjson_val_write(document, 0, &n);
+
+	CHECK(text != NULL);
+	buf_put(out, text, n);
+	free(text);
+}
+
+/* Its key, and its JSON if that is kept. */
+static void
+describe_document(const struct document_set *s, struct str id,
+    yyjson_val *document, struct buf *key, struct buf *json)
+{
+	bool has_id = id.p != NULL;
+
+	if (!has_id || !s->limits.hashes_only)
+		write_json(document, json);
+	if (!has_id) {
+		put_hash(key, 'h', buf_str(json));
+	} else if (s->limits.hashes_only) {
+		put_hash(key, 'I', id);
+	} else {
+		buf_put_char(key, 'i');
+		buf_put_str(key, id);
+	}
+	if (s->limits.hashes_only)
+		buf_free(json);
 }
 
 /* Takes `key` and `json` over. */
@@ -95,13 +124,9 @@ document_set_put(struct document_set *s, struct str id, yyjson_val *document,
 {
 	FREED(buf_free) struct buf key = BUF_INIT;
 	FREED(buf_free) struct buf json = BUF_INIT;
-	size_t n, before;
-	char *text = yyjson_val_write(document, 0, &n);
+	size_t before;
 
-	CHECK(text != NULL);
-	buf_put(&json, text, n);
-	free(text);
-	make_key(id, buf_str(&json), &key);
+	describe_document(s, id, document, &key, &json);
 	struct document *d = map_get(&s->known, buf_str(&key));
 	before = d == NULL ? 0 : d->json.n + d->key.n;
 	*duplicate = d != NULL;
@@ -131,6 +156,8 @@ document_set_count(const struct document_set *s)
 void
 document_set_write(const struct document_set *s, struct buf *out)
 {
+	if (s->limits.hashes_only)
+		return;
 	for (size_t i = 0; i < s->n; i++) {
 		if (i > 0)
 			buf_put_char(out, '\n');

@@ -4,6 +4,8 @@
  * A document with an id replaces the one with the same id; one without is
  * known by the SHA-256 of its JSON, written without blanks.  An upload that
  * came before, by its Idempotency-Key, is known by document_set_upload().
+ * With `hashes_only` a set keeps the SHA-256 of ids, or of documents without
+ * one, and counts.
  *
  * Thread: one.
  * Limits: those given to document_set_new().
@@ -21,6 +23,7 @@
 struct document_limits {
 	size_t documents_max, uploads_max;
 	size_t bytes_max;        /* of documents, of all sets together */
+	bool hashes_only;        /* then it bounds what is kept of the hashes */
 };
 
 struct document_set;
@@ -38,7 +41,8 @@ void document_set_free(struct document_set **);
 MUST_USE enum err document_set_put(struct document_set *, struct str id,
     yyjson_val *document, bool *duplicate, struct why *);
 size_t document_set_count(const struct document_set *);
-/* All documents, as NDJSON without a line feed after the last. */
+/* All documents, as NDJSON without a line feed after the last; nothing when
+ * only hashes are kept. */
 void document_set_write(const struct document_set *, struct buf *out);
 
 /* An upload that was accepted, and what it was answered. */

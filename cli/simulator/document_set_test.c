@@ -11,7 +11,7 @@ static size_t bytes;
 static struct document_set *
 set_with(size_t documents, size_t uploads, size_t room)
 {
-	struct document_limits l = { documents, uploads, room };
+	struct document_limits l = { documents, uploads, room, false };
 
 	bytes = 0;
 	return document_set_new(l, &bytes);
@@ -108,6 +108,34 @@ keeps_its_limits(void **state)
 }
 
 static void
+keeps_hashes(void **state)
+{
+	/* A kind and a hash are 33 bytes. */
+	struct document_limits l = { 3, 1, 99, true };
+	bool duplicate;
+
+	(void)state;
+	bytes = 0;
+	struct document_set *s = document_set_new(l, &bytes);
+	expect_put(s, "1", "{\"id\":1,\"t\":\"a\"}", false);
+	expect_put(s, "2", "{\"id\":2,\"t\":\"a\"}", false);
+	expect_put(s, "1", "{\"id\":1,\"t\":\"longer\"}", true);
+	expect_put(s, NULL, "{\"t\":1}", false);
+	expect_put(s, NULL, "{ \"t\" : 1 }", true);
+	assert_int_equal(put_doc(s, "3", "{}", &duplicate), ERR_FULL);
+	assert_int_equal(document_set_count(s), 3);
+	assert_int_equal(bytes, 99);
+	expect_all(s, "");
+	document_set_free(&s);
+	assert_int_equal(bytes, 0);
+	l.documents_max = 4;
+	l.bytes_max = 32;
+	s = document_set_new(l, &bytes);
+	assert_int_equal(put_doc(s, "1", "{}", &duplicate), ERR_FULL);
+	document_set_free(&s);
+}
+
+static void
 knows_uploads(void **state)
 {
 	struct document_set *s = set_with(1, 2, 100);
@@ -143,6 +171,7 @@ main(void)
 		cmocka_unit_test(knows_ids),
 		cmocka_unit_test(knows_contents),
 		cmocka_unit_test(keeps_its_limits),
+		cmocka_unit_test(keeps_hashes),
 		cmocka_unit_test(knows_uploads),
 	};
 

@@ -74,6 +74,7 @@ struct simulator {
 	struct loop *loop;
 	struct arena arena;
 	const char *address;
+	bool is_tls, discards;
 	struct web *web;
 	struct web_route *routes;
 	struct place *places;
@@ -122,7 +123,8 @@ MUST_USE enum err simulator_call(struct simulator *,
 /* A new fid: letter, run and number. */
 void make_fid(struct simulator *, char letter,
     char out[static FID_BYTES_MAX]);
-/* The base of this simulator's URLs: "http://127.0.0.1:3333".  Memory: `a` */
+/* The base of this simulator's URLs: "http://127.0.0.1:3333", or with https.
+ * Memory: `a`. */
 struct str simulator_base(const struct simulator *, struct arena *a);
 
 /* ---- externals.c ---------------------------------------------------- */

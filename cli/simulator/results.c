@@ -109,6 +109,11 @@ get_output(struct web_request *r)
 
 	if (t == NULL)
 		return;
+	if (t->simulator->discards) {
+		answer_fault(r, 409, "documents are discarded: the simulator "
+		    "was started with --discard");
+		return;
+	}
 	document_set_write(t->documents, &b);
 	log_request(r, 200, "");
 	web_answer(r, 200, "application/x-ndjson; charset=utf-8",

@@ -237,7 +237,8 @@ struct str
 simulator_base(const struct simulator *s, struct arena *a)
 {
 	return arena_printf(a, str_find_char(str_of(s->address), ':') <
-	    strlen(s->address) ? "http://[%s]:%u" : "http://%s:%u", s->address,
+	    strlen(s->address) ? "%s://[%s]:%u" : "%s://%s:%u",
+	    s->is_tls ? "https" : "http", s->address,
 	    (unsigned)web_port(s->web));
 }
 
@@ -281,7 +282,8 @@ simulator_open(const struct simulator_options *o, struct simulator **out,
 {
 	struct simulator *s;
 	struct web_options web = { .loop = o->loop, .address = o->address,
-	    .port = o->port };
+	    .port = o->port, .tls_chain = o->tls_cert,
+	    .tls_key = o->tls_key };
 	uint32_t chance;
 
 	*out = NULL;
@@ -292,6 +294,8 @@ simulator_open(const struct simulator_options *o, struct simulator **out,
 	s->loop = o->loop;
 	s->address = arena_copy(&s->arena, str_of(o->address)).p;
 	s->limits = o->limits == NULL ? SIMULATOR_LIMITS_DEFAULT : *o->limits;
+	s->is_tls = o->tls_cert != NULL;
+	s->discards = o->discard;
 	s->faults = o->faults;
 	s->silence_ms = o->silence_s * 1000;
 	list_init(&s->delayed);
@@ -299,7 +303,8 @@ simulator_open(const struct simulator_options *o, struct simulator **out,
 	clock_random(&chance, sizeof(chance));
 	snprintf(s->run, sizeof(s->run), "%08x", (unsigned)chance);
 	make_routes(s);
-	s->calls = crawler_calls_new(s->loop, AGENT, s->limits.call_ms,
+	s->calls = crawler_calls_new(s->loop, AGENT, o->ca != NULL ? o->ca :
+	    o->tls_cert, s->limits.call_ms,
 	    (size_t)s->limits.crawler_calls_max);
 	enum err e = web_open(&web, s->routes, ARRAY_LEN(rows) *
 	    ARRAY_LEN(mounts), &s->web, w);

@@ -28,6 +28,8 @@
 	X(crawlers_max,       1000,        "crawlers; more: 429")             \
 	X(tasks_max,          1000,        "tasks; more: 429")                \
 	X(documents_max,      100000,      "of a task; more: 429")            \
+	X(discarded_max,      10000000,    "of a task, when documents are"    \
+	    " discarded; more: 429")                                           \
 	X(uploads_max,        100000,      "keys of a task; more: 429")       \
 	X(output_bytes_max,   256 << 20,   "of all documents; more: 429")     \
 	X(upload_bytes_max,   16 << 20,    "of an upload as sent, and"        \
@@ -51,6 +53,10 @@ struct simulator_options {
 	struct loop *loop;
 	const char *address;             /* a literal loopback address */
 	uint16_t port;                   /* 0: any */
+	/* PEM files; NULL: no TLS.  `ca`: that crawlers' certificates are
+	 * verified against; NULL: tls_cert, or the system's without TLS. */
+	const char *tls_cert, *tls_key, *ca;
+	bool discard;                    /* keep hashes of documents only */
 	int64_t silence_s;               /* of a running task, then 408 */
 	const struct fault_plan *faults; /* NULL: none; outlives it */
 	const struct simulator_limits *limits;   /* NULL: the defaults */
@@ -60,7 +66,7 @@ struct simulator;
 
 /*
  * Listen, and serve.  Errors: USAGE when the address is not loopback; BUSY when
- * another process listens there; those of web_open().
+ * another process listens there; CONFIG for a certificate; those of web_open().
  */
 MUST_USE enum err simulator_open(const struct simulator_options *,
     struct simulator **, struct why *);

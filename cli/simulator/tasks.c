@@ -583,8 +583,9 @@ task_new(struct simulator *s, struct crawler *c, yyjson_doc *params)
 {
 	struct task *t = mem_new(sizeof(*t));
 	struct document_limits limits = {
-	    (size_t)s->limits.documents_max, (size_t)s->limits.uploads_max,
-	    (size_t)s->limits.output_bytes_max };
+	    (size_t)(s->discards ? s->limits.discarded_max :
+	    s->limits.documents_max), (size_t)s->limits.uploads_max,
+	    (size_t)s->limits.output_bytes_max, s->discards };
 
 	t->simulator = s;
 	t->crawler = c;

@@ -28,7 +28,8 @@ put_all(struct document_set *s, struct str text)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	struct document_limits limits = { SIZE_MAX, 1, SIZE_MAX };
+	struct document_limits limits = { SIZE_MAX, 1, SIZE_MAX,
+	    n % 2 == 1 };
 	size_t bytes = 0;
 	struct document_set *s = document_set_new(limits, &bytes);
 	struct str text = { (const char *)data, n };

@@ -6,12 +6,16 @@ usage: external_backend.sh PROGRAM
 import gzip
 import http.server
 import re
+import socket
+import ssl
 import urllib.parse
 
-from external_peer import Backend, NDJSON, STREAM, example_crawlers
+from external_peer import (Backend, NDJSON, STREAM, example_crawlers,
+                           loopback_certificate)
 from peer import *
 
 SECRET = "canary-secret-5417"
+need("external_backend", "openssl")
 
 
 # ---- A crawler that does what it is told ---------------------------------------
@@ -20,10 +24,14 @@ class Crawler(http.server.ThreadingHTTPServer):
     """It notes the requests, and answers POST /task by `reply`."""
     request_queue_size = 128
 
-    def __init__(self):
+    def __init__(self, tls=False):
         super().__init__(("127.0.0.1", 0), Handler)
         self.requests, self.reply, self.before = [], None, None
-        self.url = f"http://127.0.0.1:{self.server_port}/base"
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*loopback_certificate())
+            self.socket = context.wrap_socket(self.socket, server_side=True)
+        self.url = f"http{'s' * tls}://127.0.0.1:{self.server_port}/base"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def of(self, method):
@@ -84,6 +92,18 @@ def command_line():
         same(f"--listen {address} is refused", got.returncode, 64)
         check("... with the option's name", "--listen" in got.stderr,
               got.stderr)
+    pem, key = loopback_certificate()
+    for options in ("--tls-cert", pem), ("--tls-key", key):
+        got = run("--listen", "127.0.0.1:0", *options)
+        same(f"{options[0]} alone is refused", got.returncode, 64)
+        check("... with the reason", "go together" in got.stderr, got.stderr)
+    for name, first, second in (("a missing certificate", "none.pem", key),
+                                ("a key that is none", pem, pem)):
+        got = run("--listen", "127.0.0.1:0", "--tls-cert", first, "--tls-key",
+                  second)
+        same(f"{name} is refused", got.returncode, 78)
+        check("... with the file's name", os.path.basename(first) in
+              got.stderr, got.stderr)
     plan = f"{PLACE}/bad.json"
     with open(plan, "w") as f:
         f.write('{"faults":[{"number":1,"status":99}]}')
@@ -612,6 +632,59 @@ def demo():
         same("it ends in order", b.stop(), 0)
 
 
+def tls(peer):
+    b = Backend("tls", tls=True)
+    code, said = b.ask("GET", "/demo")
+    same("over TLS the demo starts", code, 200)
+    t = said["payload"]["meta"]["fid"]
+    check("... ends", wait_until(lambda: b.code(t) == 200, 20), b.show(t))
+    same("... with its documents", [d["id"] for d in b.output(t)],
+         list(range(1, 21)))
+    with socket.create_connection(("127.0.0.1", b.port), 10) as plain:
+        plain.sendall(b"GET /demo HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        try:
+            said = plain.recv(100)
+        except ConnectionError:
+            said = b""
+        check("... plain HTTP is not answered",
+              not said.startswith(b"HTTP/1.1 2"), said)
+    secure = Crawler(tls=True)
+    t = b.task(secure.url)
+    same("a crawler with the same certificate is called",
+         len(secure.of("POST")), 1)
+    same("... and calls back over TLS", secure.requests[0]["body"]["endpoint"],
+         f"https://127.0.0.1:{b.port}/actions/tasks/{t}")
+    same("... a plain one on loopback, too", b.code(b.task(peer.url)), 0)
+    same("it ends in order", b.stop(), 0)
+    b = Backend("no-ca")
+    c = b.crawler(b.external(secure.url))
+    refused("a crawler's certificate that is not known", b.ask(
+        "POST", f"/actions/crawlers/{c}/task", {}), 502, "the crawler: ")
+    same("it ends in order", b.stop(), 0)
+    b = Backend("ca", "--ca", loopback_certificate()[0])
+    t = b.task(secure.url)
+    same("... one that --ca names", b.code(t), 0)
+    same("it ends in order", b.stop(), 0)
+    secure.shutdown()
+
+
+def discard(peer):
+    b = Backend("discard", "--discard")
+    t = b.task(peer.url, docIdField="id")
+    for key in "k:1", "k:1":
+        same("documents are counted", b.upload(t, [
+            {"id": 1}, {"id": 2}], Idempotency_Key=key)[1]["payload"],
+            {"count": 2})
+    b.upload(t, [{"id": 2, "text": "other"}, {"id": 3}])
+    same("... each id once", b.show(t)["documents"], 3)
+    refused("... and none is kept", b.ask("GET", f"/output/{t}"), 409,
+            "documents are discarded")
+    t = b.task(peer.url)
+    b.upload(t, [{"a": 1}, {"a": 2}, {"a": 1}])
+    same("... without an id each content once", b.show(t)["documents"], 2)
+    same("it ends in order", b.stop(), 0)
+
+
 def example(language, command):
     port = free_port()
     with open(f"{PLACE}/crawler-{language}.log", "w") as log:
@@ -681,6 +754,8 @@ def main():
     silence(peer)
     faults(peer)
     demo()
+    tls(peer)
+    discard(peer)
     for language, command in example_crawlers():
         example(language, command)
     for name in sorted(glob.glob(f"{PLACE}/*.log")):

@@ -172,9 +172,27 @@ def external_started(*words, **more):
 
 # ---- The simulated back end ----------------------------------------------------
 
+def loopback_certificate():
+    """The paths of one for this machine, and of its key."""
+    paths = os.path.join(PLACE, "own.pem"), os.path.join(PLACE, "own-key.pem")
+    if not os.path.exists(paths[0]):
+        subprocess.run([
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+            "ec_paramgen_curve:P-256", "-nodes", "-keyout", paths[1], "-out",
+            paths[0], "-subj", "/CN=localhost", "-addext",
+            "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True,
+            capture_output=True)
+    return paths
+
+
 class Backend:
-    def __init__(self, name, *options, faults=None):
+    def __init__(self, name, *options, faults=None, tls=False):
         self.log = f"{PLACE}/{name}.log"
+        self.context = None
+        if tls:
+            pem, key = loopback_certificate()
+            options += "--tls-cert", pem, "--tls-key", key
+            self.context = ssl.create_default_context(cafile=pem)
         if faults is not None:
             with open(f"{PLACE}/{name}.json", "w") as f:
                 json.dump({"faults": faults}, f)
@@ -192,7 +210,9 @@ class Backend:
             body = json.dumps(body)
         if isinstance(body, str):
             body = body.encode()
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30) \
+            if self.context is None else http.client.HTTPSConnection(
+                "127.0.0.1", self.port, timeout=30, context=self.context)
         try:
             c.request(method, path, body, {k.replace("_", "-"): v
                                            for k, v in fields.items()})
