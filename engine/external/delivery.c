@@ -401,6 +401,8 @@ form_status(struct delivery *d, struct mono now)
 {
 	if (mono_before(now, when_to_form_status(d)))
 		return;
+	bool is_heartbeat = !is_closing_due(d) && !d->reported &&
+	    !d->status.ready;
 	if (is_closing_due(d))
 		delivery_set_status(&d->sent, d->closing.code,
 		    str_of(d->closing.message), str_of(d->closing.detail));
@@ -410,7 +412,8 @@ form_status(struct delivery *d, struct mono now)
 	d->reported = false;
 	d->sent.seq = d->status_seq++;
 	d->status.ready = true;
-	note_change(d);
+	if (!is_heartbeat || d->sent.seq >= d->status_reserved)
+		note_change(d);
 }
 
 /* --- Steps -------------------------------------------------------------- */
@@ -448,6 +451,7 @@ make_save(struct delivery *d, struct delivery_step *s)
 		d->shown[i] = (struct delivery_rejected){
 		    d->rejected[i].number, str_of(d->rejected[i].reason) };
 	d->saving = d->change;
+	d->reserving = d->status_seq + DELIVERY_STATUS_KEYS;
 	s->kind = DELIVERY_SAVE;
 	s->first = d->first;
 	s->drop_spool = d->drop_spool;
@@ -580,6 +584,7 @@ delivery_saved(struct delivery *d, bool committed)
 
 	if (committed && d->saving != 0) {
 		d->saved = d->saving;
+		d->status_reserved = d->reserving;
 		for (size_t i = 0; i < d->rejected_waiting; i++) {
 			struct rejected *r = &d->rejected[i];
 			if (r->change > d->saved)

@@ -16,7 +16,9 @@
  * Documents have consecutive numbers within a task, from 0.  A batch is a range
  * of them, and is answered from its front; what is answered leaves the spool.
  * Each call's key and range are saved before the call is made, so that the same
- * bytes go out under the same key after a restart.
+ * bytes go out under the same key after a restart.  A heartbeat, a status that
+ * says nothing new, takes its key from a range that an earlier commit has
+ * reserved, and is not repeated after a restart: so it needs no commit.
  *
  * Thread: one at a time; pure.  Time and random numbers are arguments.
  * Source: contracts/external.md §3, §4, §5.
@@ -46,6 +48,8 @@
 #define DELIVERY_DENIED_MS 300000
 /* Server errors in a row that halve the size of batches. */
 #define DELIVERY_SERVER_ERRORS 3u
+/* Keys of statuses that a commit reserves for later heartbeats. */
+#define DELIVERY_STATUS_KEYS 64u
 /* From the beginning of a status to that of the next. */
 #define DELIVERY_STATUS_MS 1000
 /* Bytes of a reply that are read; a longer body counts as no JSON. */

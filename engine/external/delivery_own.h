@@ -81,6 +81,9 @@ struct delivery {
 	struct channel status;
 	struct status sent;          /* while status.ready */
 	uint64_t status_seq;         /* of the next one */
+	/* Heartbeats below this number need no commit; a restart goes on with
+	 * it.  `reserving`: the same, of the latest step SAVE. */
+	uint64_t status_reserved, reserving;
 	char *progress;              /* the latest; never NULL */
 	bool reported;               /* and not yet sent */
 	struct mono silent;          /* a heartbeat is due */

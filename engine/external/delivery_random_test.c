@@ -42,6 +42,7 @@ one_in(uint64_t *state, unsigned n)
 /* Counts over all seeds. */
 static struct {
 	unsigned crashes, parts, rejected, repeated, compressed;
+	unsigned statuses_repeated, heartbeats;
 } met;
 
 /* One upload that the model saw: a key always has the same documents. */
@@ -73,6 +74,14 @@ struct world {
 	bool refuses_gzip, counts;
 	unsigned documents_max;      /* more are too large */
 	unsigned faults;             /* one call in so many fails */
+	unsigned reports;            /* of progress, each another one */
+	bool is_quiet;               /* there are few of them */
+	bool has_committed;          /* since the last status */
+	struct status_seen {
+		uint64_t number;     /* of its key */
+		struct buf body;
+	} *statuses;
+	size_t statuses_n, statuses_cap;
 	unsigned code;               /* that closed the task */
 	char closing_key[40];
 
@@ -107,6 +116,7 @@ begin_world(struct world *w, uint64_t seed)
 	w->documents_max = one_in(&w->random, 3) ?
 	    1 + (unsigned)(draw(&w->random) % 20) : DOCUMENTS_MAX;
 	w->faults = 2 + (unsigned)(draw(&w->random) % 12);
+	w->is_quiet = one_in(&w->random, 2);
 	w->d = delivery_new(&w->set);
 }
 
@@ -115,6 +125,9 @@ end_world(struct world *w)
 {
 	delivery_free(&w->d);
 	buf_free(&w->state);
+	for (size_t i = 0; i < w->statuses_n; i++)
+		buf_free(&w->statuses[i].body);
+	mem_free(&w->statuses);
 	mem_free(&w->known);
 }
 
@@ -234,12 +247,38 @@ answer_upload(struct world *w, const struct delivery_step *s, struct call *c)
 	return one_in(&w->random, w->faults) ? draw_fault(w) : 200;
 }
 
+/* A status's key, "t:s7", always has the same body. */
+static void
+check_status_key(struct world *w, const struct delivery_step *s)
+{
+	uint64_t number;
+	size_t i = 0;
+
+	assert_true(str_starts(s->key, STR("t:s")) && str_to_u64(
+	    str_from(s->key, 3), &number));
+	while (i < w->statuses_n && w->statuses[i].number != number)
+		i++;
+	if (i < w->statuses_n) {
+		assert_true(str_eq(buf_str(&w->statuses[i].body), s->body));
+		met.statuses_repeated++;
+	} else {
+		w->statuses = mem_room(w->statuses, i, &w->statuses_cap, 64,
+		    sizeof(*w->statuses));
+		w->statuses[i] = (struct status_seen){ .number = number };
+		buf_put_str(&w->statuses[i].body, s->body);
+		w->statuses_n++;
+		met.heartbeats += !w->has_committed;
+	}
+	w->has_committed = false;
+}
+
 static unsigned
 answer_status(struct world *w, const struct delivery_step *s)
 {
 	bool closing = str_find(s->body, STR("\"code\":200")) < s->body.n;
 	bool lost = one_in(&w->random, w->faults);
 
+	check_status_key(w, s);
 	/* Nothing follows the closing status but itself. */
 	if (w->code != 0)
 		assert_true(str_eq(s->key, str_of(w->closing_key)));
@@ -303,6 +342,7 @@ commit(struct world *w, const struct delivery_step *s)
 		met.rejected++;
 	}
 	delivery_saved(w->d, true);
+	w->has_committed = true;
 }
 
 static void
@@ -324,6 +364,8 @@ crash(struct world *w)
 static void
 feed(struct world *w)
 {
+	char progress[40];
+
 	if (w->emitted < w->documents && one_in(&w->random, 3))
 		w->emitted += 1 + (unsigned)(draw(&w->random) %
 		    MIN(w->documents - w->emitted, 12u));
@@ -331,8 +373,11 @@ feed(struct world *w)
 		uint64_t n = delivery_wanted(w->d);
 		delivery_put(w->d, n, w->bytes[n], w->now.mono);
 	}
-	if (one_in(&w->random, 3))
-		delivery_report(w->d, STR("progress"));
+	if (one_in(&w->random, w->is_quiet ? 100 : 3)) {
+		snprintf(progress, sizeof(progress), "progress %u",
+		    w->reports++);
+		delivery_report(w->d, str_of(progress));
+	}
 	if (w->emitted == w->documents)
 		delivery_close(w->d, w->documents, 200, STR("Done"),
 		    STR_NONE);
@@ -417,6 +462,8 @@ each_document_arrives_once(void **state)
 	assert_true(met.rejected > ROUNDS(SEEDS));
 	assert_true(met.repeated > ROUNDS(SEEDS));
 	assert_true(met.compressed > ROUNDS(SEEDS));
+	assert_true(met.statuses_repeated > ROUNDS(SEEDS));
+	assert_true(met.heartbeats > ROUNDS(SEEDS));
 }
 
 static int

@@ -57,7 +57,7 @@ delivery_save(const struct delivery *d, struct buf *b)
 	json_object(b, NULL);
 	json_u64(b, "first", d->first);
 	json_u64(b, "seq", d->seq);
-	json_u64(b, "status_seq", d->status_seq);
+	json_u64(b, "status_seq", MAX(d->status_seq, d->reserving));
 	json_u64(b, "halvings", d->halvings);
 	json_u64(b, "gzip", d->gzip);
 	json_u64(b, "uploaded", d->uploaded);

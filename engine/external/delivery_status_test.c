@@ -90,6 +90,58 @@ an_hour_of_silence_is_survived(void **state)
 	rig_close(&r);
 }
 
+/* Pass the time until the next heartbeat, and answer it. */
+static void
+pass_heartbeat(struct rig *r, unsigned number)
+{
+	char key[20];
+
+	snprintf(key, sizeof(key), "t1f:s%u", number);
+	rig_expect_wait_ms(r, 100000);
+	rig_expect_status(r, key, PROGRESS("Running"));
+	rig_reply(r, DELIVERY_STATUS, 200, "");
+}
+
+static void
+heartbeats_need_no_commit(void **state)
+{
+	FREED(buf_free) struct buf committed = BUF_INIT;
+	struct why w = WHY_INIT;
+	unsigned saves, number = 1;
+
+	(void)state;
+	struct rig r = { .set = { .silence_s = 300 } };
+	rig_open(&r);
+	delivery_next(r.d, r.now, &r.step);
+	assert_int_equal(r.step.kind, DELIVERY_SAVE);
+	delivery_save(r.d, &committed);
+	delivery_saved(r.d, true);
+	rig_pass_first_status(&r);
+	/* As many heartbeats as that commit has reserved keys for. */
+	saves = r.saves;
+	while (number <= DELIVERY_STATUS_KEYS)
+		pass_heartbeat(&r, number++);
+	assert_int_equal(r.saves, saves);
+	/* The next one needs a commit, which reserves keys again. */
+	pass_heartbeat(&r, number++);
+	assert_int_equal(r.saves, saves + 1);
+	pass_heartbeat(&r, number++);
+	assert_int_equal(r.saves, saves + 1);
+	/* Progress is news, and is committed. */
+	delivery_report(r.d, STR("1 document"));
+	rig_pass_ms(&r, 1000);
+	rig_expect_status(&r, "t1f:s67", PROGRESS("1 document"));
+	assert_int_equal(r.saves, saves + 2);
+	/* After a crash no key is used again but that of the saved status. */
+	delivery_free(&r.d);
+	r.d = delivery_new(&r.set);
+	assert_int_equal(delivery_load(r.d, buf_str(&committed), &w), OK);
+	rig_pass_first_status(&r);
+	rig_expect_wait_ms(&r, 100000);
+	rig_expect_status(&r, "t1f:s65", PROGRESS("Running"));
+	rig_close(&r);
+}
+
 static void
 the_closing_status_is_last(void **state)
 {
@@ -408,6 +460,7 @@ main(void)
 		cmocka_unit_test(progress_is_coalesced),
 		cmocka_unit_test(silence_is_broken),
 		cmocka_unit_test(an_hour_of_silence_is_survived),
+		cmocka_unit_test(heartbeats_need_no_commit),
 		cmocka_unit_test(the_closing_status_is_last),
 		cmocka_unit_test(refused_statuses_are_not_repeated),
 		cmocka_unit_test(failed_statuses_are_retried),
