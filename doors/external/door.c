@@ -227,6 +227,7 @@ free_door(void **door)
 	connectors_free(&d->connectors);
 	login_limit_free(&d->calls_by_address);
 	login_limit_free(&d->calls_by_user);
+	map_free(&d->tasks_by_id);
 	mem_free(&d);
 }
 
@@ -258,6 +259,7 @@ open_door(const struct door_host *host, void **door, struct why *w)
 	d->host = host;
 	list_init(&d->tasks);
 	list_init(&d->waiting);
+	list_init(&d->looks);
 	list_init(&d->under_check);
 	list_init(&d->provider_calls);
 	list_init(&d->revocations);

@@ -15,13 +15,14 @@
 #define DOORS_EXTERNAL_EXTERNAL_DOOR_H
 
 #include "base/list.h"
-#include "engine/backends/backends.h"
+#include "base/map.h"
 #include "doors/external/caller.h"
 #include "doors/external/clients.h"
 #include "doors/external/connectors.h"
 #include "doors/external/login_limit.h"
 #include "doors/external/settings.h"
 #include "doors/external/version.h"
+#include "engine/backends/backends.h"
 #include "engine/store/store_async.h"
 #include "engine/store/store_external.h"
 #include "os/file_stamp.h"
@@ -55,6 +56,7 @@ struct external_door {
 
 	/* Open tasks of this daemon. */
 	struct list tasks;               /* struct task_run */
+	struct map tasks_by_id;          /* the same */
 	size_t tasks_n;
 	/* Those whose documents wait for room in the spool, in order. */
 	struct list waiting;
@@ -63,6 +65,11 @@ struct external_door {
 	struct list under_check;         /* struct external_check */
 	size_t under_check_n;
 	uint64_t checks;                 /* so far */
+
+	/* Those whose connector runs, the one that was looked at longest ago
+	 * first. */
+	struct list looks;
+	struct timer look_timer;
 
 	/* provider.h, grants.h */
 	struct list provider_calls;      /* struct provider_call */
@@ -91,6 +98,9 @@ struct external_door {
 /* tend.c: begin to take up, to renew leases, and to forget. */
 void tend_begin(struct external_door *);
 void tend_stop(struct external_door *);
+/* Call task_run_look() every few seconds from now on, while the task is in the
+ * list `looks`. */
+void tend_look_at(struct external_door *, struct task_run *);
 /* check.c: those under way are answered soon. */
 void check_stop_all(struct external_door *);
 

@@ -318,9 +318,12 @@ task_run_leave(struct task_run *t)
 	t->left = true;
 	loop_timer_stop(home, &t->wake);
 	loop_timer_stop(home, &t->retry);
-	loop_timer_stop(home, &t->look);
 	task_grant_stop(t);
+	list_take(&t->looks);
 	list_take(&t->node);
+	/* A later attempt may have taken its place. */
+	if (map_get_id(&t->door->tasks_by_id, t->id) == t)
+		map_take_id(&t->door->tasks_by_id, t->id);
 	t->door->tasks_n--;
 	t->has_batch = false;
 	task_spool_forget(t);
@@ -414,16 +417,21 @@ task_run_describe_wait(const struct task_run *t, struct buf *out)
 	buf_printf(out, "%s until %.8sZ", x.waits_for, iso + 11);
 }
 
-static void
-report_progress(struct task_run *t)
+void
+task_run_look(struct task_run *t)
 {
 	FREED(buf_free) struct buf now = BUF_INIT;
 	FREED(buf_free) struct buf wait = BUF_INIT;
 	struct delivery_view v;
 
 	delivery_look(t->delivery, &v);
-	buf_printf(&now, "%llu documents", (unsigned long long)v.uploaded);
 	task_run_describe_wait(t, &wait);
+	/* As the first status has it: that nothing has come is no news. */
+	if (v.uploaded == 0 && wait.n == 0)
+		buf_put_text(&now, "Running");
+	else
+		buf_printf(&now, "%llu documents",
+		    (unsigned long long)v.uploaded);
 	if (wait.n > 0)
 		buf_printf(&now, "; waits for %s", buf_text(&wait));
 	if (str_eq(buf_str(&now), buf_str(&t->progress)))
@@ -433,18 +441,6 @@ report_progress(struct task_run *t)
 	t->progress_new = true;
 	delivery_report(t->delivery, buf_str(&now));
 	task_run_pump(t);
-}
-
-static void
-look_again(struct timer *timer)
-{
-	struct task_run *t = CONTAINER(timer, struct task_run, look);
-
-	if (t->run == NULL)
-		return;
-	loop_timer_set(t->door->host->home, timer, mono_add_ms(clock_mono(),
-	    TASK_LOOK_MS));
-	report_progress(t);
 }
 
 /* ---- The connector's run ------------------------------------------------ */
@@ -507,7 +503,7 @@ run_ended(void *arg, const struct document_end *e)
 	bool goes_on = !t->left && !t->door->stopping && !t->ending &&
 	    task_grant_run_ended(t, e);
 	document_source_free(&t->run);
-	loop_timer_stop(t->door->host->home, &t->look);
+	list_take(&t->looks);
 	if (t->left) {
 		free_if_idle(t);
 		return;
@@ -562,8 +558,7 @@ task_run_open(struct task_run *t, struct str params, struct str credential,
 	}
 	t->state = STORE_TASK_RUNNING;
 	t->progress_new = true;
-	loop_timer_set(t->door->host->home, &t->look, mono_add_ms(
-	    clock_mono(), TASK_LOOK_MS));
+	tend_look_at(t->door, t);
 	task_run_pump(t);
 }
 
@@ -618,9 +613,10 @@ new_run(struct external_door *d, const struct store_task *row,
 	d->spool_bytes += row->spool_bytes;
 	t->wake.fire = wake_up;
 	t->retry.fire = try_again;
-	t->look.fire = look_again;
 	list_init(&t->waits);
+	list_init(&t->looks);
 	list_put(&d->tasks, &t->node);
+	map_put_id(&d->tasks_by_id, t->id, t);
 	d->tasks_n++;
 	drain_gate_enter(&d->asked);
 	struct delivery_settings set_ = { .fid = t->fid, .backend = b->name,
@@ -760,10 +756,7 @@ task_run_find(const struct external_door *d, struct str backend,
 struct task_run *
 task_run_of_id(const struct external_door *d, uint64_t id)
 {
-	LIST_EACH(t, &d->tasks, struct task_run, node)
-		if (t->id == id)
-			return t;
-	return NULL;
+	return map_get_id(&d->tasks_by_id, id);
 }
 
 void

@@ -28,8 +28,6 @@
 #define TASK_STORE_RETRY_MS 1000
 /* How long a task waits for the provider to renew its token. */
 #define TASK_TOKEN_WAIT_MS_MAX INT64_C(600000)
-/* Between two looks at what a connector waits for. */
-#define TASK_LOOK_MS 5000
 /* Log lines that wait for the store; more are left out. */
 #define TASK_LINES_MAX 100u
 
@@ -74,6 +72,8 @@ struct task_grant {
 struct task_run {
 	struct list node;            /* of the door's tasks */
 	struct list waits;           /* of those that wait for the spool */
+	struct list looks;           /* of those whose connector runs */
+	struct mono look_at;
 	struct external_door *door;
 	struct arena arena;
 	uint64_t id, attempt;
@@ -105,7 +105,7 @@ struct task_run {
 	struct task_grant grant;
 	bool left;                   /* it is not ours any more */
 	unsigned jobs;               /* of the store that are under way */
-	struct timer wake, retry, look;
+	struct timer wake, retry;
 	struct buf progress;         /* that was reported last */
 	bool progress_new;           /* and is not in the store */
 
@@ -148,6 +148,8 @@ MUST_USE enum err task_run_set_credential(struct task_run *,
 void task_run_leave(struct task_run *);
 /* "rate limit until 12:05:00Z" into `out`; nothing: it waits for nothing. */
 void task_run_describe_wait(const struct task_run *, struct buf *out);
+/* Report what has changed since the last look: documents, what it waits for. */
+void task_run_look(struct task_run *);
 /* The backends file was read again. */
 void task_run_use_backends(struct task_run *, struct backends *);
 

@@ -1,8 +1,9 @@
 /*
  * Periodic work for all tasks: renew this daemon's lease, take up tasks of an
  * earlier process and of daemons that are gone, leave those that others have
- * closed or taken over, and delete old ones.
+ * closed or taken over, delete old ones, and look at those that run.
  */
+#include "base/map.h"
 #include "doors/external/meter.h"
 #include "doors/external/task_run.h"
 #include "os/clock.h"
@@ -14,6 +15,12 @@
 /* A daemon that has not renewed for so long is gone. */
 #define LEASE_MS 15000
 #define FORGET_MS 60000
+/* Between two looks at a task whose connector runs.  Those that are due within
+ * a turn are looked at together: a timer for each would wake the loop for
+ * nothing else. */
+#define RUN_LOOK_MS 5000
+#define LOOK_TURN_MS 100
+#define TURN_LOOKS_MAX 1000u
 
 struct tend {
 	struct store_job job;
@@ -22,8 +29,10 @@ struct tend {
 	struct why why;
 	enum err result;
 	bool looks, forgets;
+	bool compares;               /* this round lists open tasks */
 	uint64_t *known;             /* ids of those that run here */
 	size_t known_n;
+	struct map known_ids;        /* the same; values say nothing */
 	struct store_task *open;     /* this daemon's; whole if it is new */
 	size_t open_n, forgotten;
 	/* Declarations of the new ones; empty: the store has none. */
@@ -41,10 +50,7 @@ struct tend {
 static bool
 is_known(const struct tend *x, uint64_t id)
 {
-	for (size_t i = 0; i < x->known_n; i++)
-		if (x->known[i] == id)
-			return true;
-	return false;
+	return map_get_id(&x->known_ids, id) != NULL;
 }
 
 static const struct tend_declaration *
@@ -126,7 +132,7 @@ tend_tasks(struct store_job *j, struct store *st)
 	struct wall before = { now.us - x->door->set.keep_ms * 1000 };
 
 	x->result = renew_lease(st, now, &x->why);
-	if (x->result == OK && (x->looks || store_is_shared(st)))
+	if (x->result == OK && x->compares)
 		x->result = list_open(x, st, &x->why);
 	if (x->result == OK && x->has_grants)
 		x->result = store_task_list_ungranted(st, &x->arena,
@@ -141,15 +147,6 @@ tend_tasks(struct store_job *j, struct store *st)
 }
 
 /* ---- At home ------------------------------------------------------------ */
-
-static bool
-is_open(const struct tend *x, uint64_t id)
-{
-	for (size_t i = 0; i < x->open_n; i++)
-		if (x->open[i].id == id)
-			return true;
-	return false;
-}
 
 /* The connector that a task began with; NULL: it is not configured any more,
  * or not in the store. */
@@ -174,11 +171,14 @@ find_connector(const struct tend *x, const struct store_task *row)
 static void
 compare(struct tend *x)
 {
+	FREED(map_free) struct map open = MAP_INIT;
 	struct external_door *d = x->door;
 
+	for (size_t i = 0; i < x->open_n; i++)
+		map_put_id(&open, x->open[i].id, &x->open[i]);
 	for (size_t i = 0; i < x->known_n; i++) {
 		struct task_run *t = task_run_of_id(d, x->known[i]);
-		if (t != NULL && !is_open(x, x->known[i]))
+		if (t != NULL && map_get_id(&open, x->known[i]) == NULL)
 			task_run_leave(t);
 	}
 	for (size_t i = 0; i < x->open_n; i++)
@@ -193,11 +193,10 @@ tended(struct store_job *j)
 {
 	struct tend *x = CONTAINER(j, struct tend, job);
 	struct external_door *d = x->door;
-	bool shared = store_is_shared(store_async_store(d->store));
 
 	if (x->result != OK)
 		log_warn("external.tend", "why=%s", log_why(&x->why));
-	if (!d->stopping && x->result == OK && (x->looks || shared))
+	if (!d->stopping && x->result == OK && x->compares)
 		compare(x);
 	for (size_t i = 0; !d->stopping && i < x->ungranted_n; i++) {
 		struct task_run *t = task_run_of_id(d, x->ungranted[i]);
@@ -205,6 +204,7 @@ tended(struct store_job *j)
 			task_grant_lose(t);
 	}
 	arena_free(&x->arena);
+	map_free(&x->known_ids);
 	mem_free(&x->known);
 	mem_free(&x);
 	external_meter_open(d->tasks_n, d->spool_bytes);
@@ -212,6 +212,18 @@ tended(struct store_job *j)
 		loop_timer_set(d->host->home, &d->tend_timer, mono_add_ms(
 		    clock_mono(), TEND_MS));
 	drain_gate_leave(&d->asked);
+}
+
+static void
+note_known(struct tend *x)
+{
+	const struct external_door *d = x->door;
+
+	x->known = mem_array(MAX(d->tasks_n, (size_t)1), sizeof(*x->known));
+	LIST_EACH(t, &d->tasks, struct task_run, node) {
+		x->known[x->known_n++] = t->id;
+		map_put_id(&x->known_ids, t->id, t);
+	}
 }
 
 static void
@@ -230,20 +242,70 @@ tend_again(struct timer *timer)
 	x->forgets = now.us - d->forgotten.us > FORGET_MS * INT64_C(1000);
 	if (x->forgets)
 		d->forgotten = now;
-	x->known = mem_array(MAX(d->tasks_n, (size_t)1), sizeof(*x->known));
-	LIST_EACH(t, &d->tasks, struct task_run, node) {
-		x->known[x->known_n++] = t->id;
+	x->compares = x->looks || store_is_shared(store_async_store(
+	    d->store));
+	if (x->compares)
+		note_known(x);
+	LIST_EACH(t, &d->tasks, struct task_run, node)
 		x->has_grants |= t->grant.id.n > 0;
-	}
 	x->job.run = tend_tasks;
 	x->job.done = tended;
 	drain_gate_enter(&d->asked);
 	store_async_put(d->store, &x->job);
 }
 
+/* ---- Tasks whose connector runs ------------------------------------------ */
+
+static void
+plan_turn(struct external_door *d, struct mono at)
+{
+	if (list_empty(&d->looks))
+		return;
+	struct mono due = LIST_ITEM(d->looks.next, struct task_run,
+	    looks)->look_at;
+	loop_timer_set(d->host->home, &d->look_timer, mono_before(at, due) ?
+	    due : at);
+}
+
+static void
+look_in_turn(struct timer *timer)
+{
+	struct external_door *d = CONTAINER(timer, struct external_door,
+	    look_timer);
+	struct mono now = clock_mono();
+
+	for (unsigned i = 0; i < TURN_LOOKS_MAX && !list_empty(&d->looks);
+	    i++) {
+		struct task_run *t = LIST_ITEM(d->looks.next, struct task_run,
+		    looks);
+		if (mono_before(now, t->look_at))
+			break;
+		list_take(&t->looks);
+		t->look_at = mono_add_ms(now, RUN_LOOK_MS);
+		list_put(&d->looks, &t->looks);
+		/* It may leave. */
+		task_run_look(t);
+	}
+	plan_turn(d, mono_add_ms(now, LOOK_TURN_MS));
+}
+
+void
+tend_look_at(struct external_door *d, struct task_run *t)
+{
+	bool is_first = list_empty(&d->looks);
+
+	t->look_at = mono_add_ms(clock_mono(), RUN_LOOK_MS);
+	list_put(&d->looks, &t->looks);
+	if (is_first)
+		plan_turn(d, t->look_at);
+}
+
+/* ---- Begin and end ------------------------------------------------------- */
+
 void
 tend_begin(struct external_door *d)
 {
+	d->look_timer.fire = look_in_turn;
 	d->tend_timer.fire = tend_again;
 	tend_again(&d->tend_timer);
 }
@@ -252,4 +314,5 @@ void
 tend_stop(struct external_door *d)
 {
 	loop_timer_stop(d->host->home, &d->tend_timer);
+	loop_timer_stop(d->host->home, &d->look_timer);
 }
