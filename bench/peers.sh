@@ -19,7 +19,7 @@
 #   peers.sh shop NAME URL N OUT     ten fields of each of N pages
 #   peers.sh export NAME OUT FILE... a file with a table or list of tweets
 #   peers.sh api NAME WORD...       pages of an API, frames of a WebSocket, messages
-#                                    to a broker
+#                                    to a broker; `airbyte URL` prints messages
 #   peers.sh sfm FOLDER              Social Feed Manager's exporter, out of the
 #                                    clones sfm-utils and sfm-twitter-harvester
 #
@@ -56,6 +56,9 @@ pip="warcio==1.8.1 fastwarc==2.0.1 orjson==3.13.0 xlsxwriter==3.3.1
     petl==1.7.30 kombu==5.7.0 iso8601==2.1.0 pytz
     requests==2.34.2 websockets==17.4 pika==1.4.4"
 sfm=$work/sfm
+# Has its own folder, since it wants other versions of what the others stand on.
+airbyte=$work/airbyte
+airbyte_cdk=airbyte-cdk==7.39.1
 
 # Java's service and client of URL Frontier: whole jars, each with all that it
 # stands on.
@@ -200,6 +203,9 @@ api() {
 		exec "$python/bin/python" "$here/peers/api_frames.py" "$@" ;;
 	ws) in_npm api_frames.mjs "$@" ;;
 	pika) exec "$python/bin/python" "$here/harvest_broker.py" "$@" ;;
+	airbyte)
+		exec "$airbyte/bin/python" -W ignore \
+		    "$here/peers/airbyte_source.py" "$@" ;;
 	*) die "no peer $name" ;;
 	esac
 }
@@ -219,6 +225,9 @@ is_here() {
 	requests | websockets | pika) pip_version "$1" >/dev/null 2>&1 ;;
 	ws) has node && [ -d "$npm/node_modules/ws" ] ;;
 	iterator | dumps) is_here warcio ;;
+	airbyte)
+		"$airbyte/bin/python" -c 'import importlib.util as u, sys
+sys.exit(u.find_spec("airbyte_cdk") is None)' 2>/dev/null ;;
 	sfm) is_here warcio && [ -d "$sfm/sfm-twitter-harvester" ] ;;
 	*) has "$1" ;;
 	esac
@@ -266,6 +275,9 @@ version() {
 		echo "$(pip_version twarc-csv), pandas $(pip_version pandas)" ;;
 	xlsxwriter | requests | websockets | pika) pip_version "$1" ;;
 	ws) echo "$(npm_version ws), node $(node -v)" ;;
+	airbyte)
+		"$airbyte/bin/python" -c 'import importlib.metadata as m, platform
+print(m.version("airbyte-cdk") + ", python", platform.python_version())' ;;
 	jq) jq --version | sed 's/^jq-//' ;;
 	sfm) cat "$sfm/from" ;;
 	*) die "no peer $1" ;;
@@ -403,6 +415,10 @@ install_npm() {
 install_pip() {
 	python3 -m venv "$python" && "$python/bin/pip" install -q $pip >&2 ||
 	    printf 'peers.sh: no packages of Python\n' >&2
+	is_here airbyte || {
+		python3 -m venv "$airbyte" &&
+		    "$airbyte/bin/pip" install -q "$airbyte_cdk" >&2
+	} || printf 'peers.sh: no airbyte-cdk\n' >&2
 }
 
 get_sfm() {
