@@ -248,18 +248,32 @@ store_task_find(struct store *st, struct str backend, struct str fid,
 #define LIST_OPEN "SELECT " SHORT_COLUMNS " FROM external_task" \
 	" WHERE closed IS NULL AND +number > ?1" LIST_WHERE \
 	" ORDER BY +number LIMIT ?6"
+#define LIST_NEWEST "SELECT " SHORT_COLUMNS " FROM external_task"            \
+	" WHERE number < ?1" LIST_WHERE " ORDER BY number DESC LIMIT ?6"
+#define LIST_NEWEST_OPEN "SELECT " SHORT_COLUMNS " FROM external_task"       \
+	" WHERE closed IS NULL AND +number < ?1" LIST_WHERE                  \
+	" ORDER BY +number DESC LIMIT ?6"
+
+static const char *
+list_query(const struct store_task_filter *f)
+{
+	if (f->newest)
+		return f->open ? LIST_NEWEST_OPEN : LIST_NEWEST;
+	return f->open ? LIST_OPEN : LIST_ALL;
+}
 
 enum err
 store_task_list(struct store *st, const struct store_task_filter *f,
     struct arena *a, struct store_task **list, size_t *n, struct why *w)
 {
 	struct store_rows r = { .bytes_each = sizeof(**list) };
-	struct query *q = database_query(st->db, f->open ? LIST_OPEN :
-	    LIST_ALL);
+	struct query *q = database_query(st->db, list_query(f));
+	uint64_t from = !f->newest ? f->after : f->before == 0 ? UINT64_MAX :
+	    f->before;
 	size_t most = f->most == 0 ? STORE_TASKS_PAGE_MAX : f->most;
 	enum err e = OK;
 
-	query_i64(q, 1, (int64_t)MIN(f->after, (uint64_t)INT64_MAX));
+	query_i64(q, 1, (int64_t)MIN(from, (uint64_t)INT64_MAX));
 	query_i64(q, 2, f->mine);
 	query_str(q, 3, st->node);
 	query_str(q, 4, store_text(f->backend));

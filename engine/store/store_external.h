@@ -124,6 +124,8 @@ struct store_task_filter {
 	bool open;
 	struct str backend, connector;   /* empty: all */
 	uint64_t after;              /* only greater ids */
+	bool newest;                 /* the greatest ids first; no `after` */
+	uint64_t before;             /* of newest: only smaller ids; 0: all */
 	size_t most;                 /* 0: STORE_TASKS_PAGE_MAX */
 };
 /*

@@ -422,6 +422,16 @@ lists(void **state)
 	assert_int_equal(list_tasks((struct store_task_filter){
 	    .backend = STR("acme") }, &list), 2);
 	assert_int_equal(list_tasks((struct store_task_filter){
+	    .newest = true, .most = 2 }, &list), 2);
+	assert_text(list[0].fid, "t3");
+	assert_text(list[1].fid, "t2");
+	assert_int_equal(list_tasks((struct store_task_filter){
+	    .newest = true, .before = 2 }, &list), 1);
+	assert_text(list[0].fid, "t1");
+	assert_int_equal(list_tasks((struct store_task_filter){
+	    .newest = true, .open = true, .before = 3 }, &list), 1);
+	assert_text(list[0].fid, "t2");
+	assert_int_equal(list_tasks((struct store_task_filter){
 	    .connector = STR("none") }, &list), 0);
 	assert_int_equal(list_tasks((struct store_task_filter){ .most = 2 },
 	    &list), 2);
