@@ -5,6 +5,8 @@
  *                                             ├─► open: the same? answer  │
  *                                             └─► closed: check ─► retry ─┤
  *                                                     run, answer ◄───────┘
+ *
+ * An operator's POST /task/FID/retry is the last line, with what the task has.
  */
 #include "base/json_writer.h"
 #include "doors/external/handlers.h"
@@ -425,4 +427,105 @@ external_post_task(struct web_request *r)
 	x->fid = x->order.fid;
 	x->version.facts.named = x->order.version;
 	find_again(x);
+}
+
+/* ---- An operator's retry ------------------------------------------------ */
+
+/* A secret is kept as null, and no other value is. */
+static bool
+has_secret(yyjson_val *params)
+{
+	size_t i, n;
+	yyjson_val *key, *value;
+
+	yyjson_obj_foreach(params, i, n, key, value)
+		if (yyjson_is_null(value))
+			return true;
+	return false;
+}
+
+/*
+ * With those of the request, or of the last attempt.  False: refused, and
+ * freed.
+ */
+static bool
+check_retry_params(struct external_request *x)
+{
+	struct str kept = x->row.params;
+	yyjson_doc *doc = NULL;
+	bool fine = true;
+
+	if (x->order.params != NULL) {
+		check_params(x);
+		return true;
+	}
+	doc = yyjson_read(kept.p, kept.n, YYJSON_READ_NUMBER_AS_RAW);
+	x->order.params = yyjson_doc_get_root(doc);
+	fine = !has_secret(x->order.params);
+	if (fine)
+		check_params(x);
+	x->order.params = NULL;
+	yyjson_doc_free(doc);
+	if (!fine)
+		refuse(x, 400, "params: the task has secret ones, which are "
+		    "not kept; give all of them again");
+	return fine;
+}
+
+/* The connector is that of the task's version. */
+static void
+retry_versioned(struct external_request *x)
+{
+	if (!x->is_there || !store_task_is_closed(x->row.state)) {
+		refuse(x, x->is_there ? 409 : 404, x->is_there ?
+		    "the task is open" : "there is no such task");
+		return;
+	}
+	if (!check_retry_params(x) || !check_order(x))
+		return;
+	x->keep_cursor = has_equal_params(x);
+	put_order(x, retry_task, retry_done);
+}
+
+static void
+retry_found(struct external_request *x)
+{
+	struct why w = WHY_INIT;
+
+	if (x->result != OK) {
+		external_request_fail(x);
+		return;
+	}
+	x->backend = backends_find(x->set, x->row.backend);
+	if (x->backend == NULL) {
+		refuse(x, 409, "the task's back end is not configured any "
+		    "more");
+		return;
+	}
+	if (backend_admit(x->backend, x->row.endpoint, &x->endpoint,
+	    &x->arena, &w) != OK) {
+		refuse(x, 409, w.text);
+		return;
+	}
+	x->backend_name = x->backend->name;
+	x->order.crawler = x->row.crawler;
+	x->order.version = x->version.facts.named = x->row.version;
+	external_request_use_version(x, find_task, retry_versioned);
+}
+
+void
+external_post_retry(struct web_request *r)
+{
+	struct external_request *x = external_request_open(r,
+	    EXTERNAL_OPERATORS, EXTERNAL_CONNECTOR);
+	struct why w = WHY_INIT;
+
+	if (x == NULL || !external_request_take_fid(&x))
+		return;
+	if (web_body(r).n > 0 && task_order_read_check(web_body(r), &x->order,
+	    &w) != OK) {
+		refuse(x, 400, w.text);
+		return;
+	}
+	external_request_ask(x, external_request_find, retry_found);
 }

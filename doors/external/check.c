@@ -31,15 +31,22 @@ struct external_check {
 /* ---- The answer --------------------------------------------------------- */
 
 static void
-add_check(struct external_check *k, const char *name, bool fine,
+begin_check(struct external_check *k, const char *name, bool fine,
     struct str message)
 {
 	json_object(&k->checks, NULL);
 	json_str(&k->checks, "name", str_of(name));
 	json_bool(&k->checks, "ok", fine);
 	json_str(&k->checks, "message", message);
-	buf_put_char(&k->checks, '}');
 	k->failed |= !fine;
+}
+
+static void
+add_check(struct external_check *k, const char *name, bool fine,
+    struct str message)
+{
+	begin_check(k, name, fine, message);
+	buf_put_char(&k->checks, '}');
 }
 
 static void
@@ -183,7 +190,10 @@ check_params(struct external_check *k)
 	for (size_t i = 0; fine && i < f->unknown_n; i++)
 		buf_printf(&text, "%sthe connector has no parameter %.*s",
 		    i > 0 ? "; " : "", STR_FMT(f->unknown[i]));
-	add_check(k, "parameters", fine, buf_str(&text));
+	begin_check(k, "parameters", fine, buf_str(&text));
+	/* Each begins with the name of its parameter. */
+	json_strs(&k->checks, "messages", f->messages, f->n);
+	buf_put_char(&k->checks, '}');
 }
 
 static void
@@ -199,7 +209,11 @@ check_credential(struct external_check *k)
 	    x->connector->connector, x->order.credential, &x->credential,
 	    &w) == OK;
 
-	if (has_oauth && x->door->key_fault[0] != '\0')
+	if (has_oauth && x->backend == NULL)
+		add_check(k, "credential", false, STR("people sign in at the "
+		    "front end of a back end, and what they grant is of use "
+		    "in its tasks alone"));
+	else if (has_oauth && x->door->key_fault[0] != '\0')
 		add_check(k, "credential", false, arena_printf(&x->arena,
 		    "system: %s", x->door->key_fault));
 	else if (!fine || !has_oauth)
@@ -242,7 +256,8 @@ grant_found(struct external_request *x)
 void
 external_post_check(struct web_request *r)
 {
-	struct external_request *x = external_request_new(r);
+	struct external_request *x = external_request_open(r, EXTERNAL_BOTH,
+	    EXTERNAL_CONNECTOR);
 	struct why w = WHY_INIT;
 
 	if (x == NULL)

@@ -65,6 +65,7 @@ public_hosts(struct web_request *r)
 	    "end a user's token"),                                            \
 	TOKEN_ROW("OPTIONS", mount, external_options_token,                   \
 	    "what pages of the front end may do")
+#define TASK "/external/*/task/*"
 #define OTHER(method_) { .method = method_, .path = "/external/",            \
 	.match = WEB_PREFIX, .handle = external_not_found,                    \
 	.help = "404, as back ends read it", .door = TOKEN_DOOR_EXTERNAL,     \
@@ -80,6 +81,22 @@ static const struct web_route routes[] = {
 	    "a connector's parameters as JSON Schema"),
 	ROW("POST", "/external/*/check", TOKEN_WRITE, external_post_check,
 	    "whether parameters and credential are right"),
+	ROW("POST", "/external/*/run", TOKEN_WRITE, external_post_run,
+	    "run a connector for an operator: its documents, as NDJSON"),
+	ROW("GET", "/connectors", TOKEN_READ, external_get_connectors,
+	    "the connectors"),
+	ROW("GET", "/external", TOKEN_READ, external_get_tasks,
+	    "tasks, the newest first: a back end's own; an operator's: all"),
+	ROW("GET", TASK "/rejected", TOKEN_READ, external_get_rejected,
+	    "a task's rejected documents, and what is wrong with them"),
+	ROW("POST", TASK "/cancel", TOKEN_WRITE, external_post_cancel,
+	    "cancel a task; for operators, as what follows"),
+	ROW("POST", TASK "/retry", TOKEN_WRITE, external_post_retry,
+	    "begin a new attempt of a closed task"),
+	ROW("POST", TASK "/redeliver", TOKEN_WRITE, external_post_redeliver,
+	    "send what is left of an undelivered task again"),
+	ROW("POST", TASK "/reset-cursor", TOKEN_WRITE,
+	    external_post_reset_cursor, "let the next attempt read everything"),
 	OTHER("GET"), OTHER("POST"), OTHER("PUT"), OTHER("PATCH"),
 	OTHER("DELETE"),
 };
@@ -264,6 +281,7 @@ open_door(const struct door_host *host, void **door, struct why *w)
 	list_init(&d->provider_calls);
 	list_init(&d->revocations);
 	d->files_timer.fire = look_at_files;
+	list_init(&d->runs);
 	enum err e = open_parts(d, w);
 	*door = d;
 	if (e != OK) {
@@ -334,6 +352,7 @@ stop(void *door)
 	grants_stop(d);
 	provider_stop(d);
 	check_stop_all(d);
+	hand_run_stop_all(d);
 }
 
 static void
@@ -390,16 +409,45 @@ put_status(void *door, struct door_status *out)
 		    (unsigned long long)d->spool_bytes / 1024);
 }
 
+/* {"backends":[...]}: calls to each back end, and the last that failed. */
+static void
+put_details(void *door, struct buf *json)
+{
+	const struct external_door *d = door;
+
+	json_array(json, "backends");
+	for (size_t i = 0; i < backends_n(d->backends); i++) {
+		const struct backend *b = backends_nth(d->backends, i);
+		struct caller_look look;
+		(void)caller_look_at(d->caller, b->name, &look);
+		json_object(json, NULL);
+		json_str(json, "name", b->name);
+		json_str(json, "prefix", b->prefix);
+		json_u64(json, "under_way", look.under_way);
+		json_u64(json, "waiting", look.waiting);
+		json_u64(json, "calls", look.calls);
+		json_u64(json, "failures", look.failures);
+		json_str(json, "last_error", str_of(look.failure));
+		json_time(json, "last_error_at", look.failed_at);
+		buf_put_char(json, '}');
+	}
+	buf_put_char(json, ']');
+	json_str(json, "fault", str_of(d->fault));
+}
+
 const struct door door_external = {
 	.name = "external",
 	.help = "The door for back ends that start crawls for their users, at "
 	    "/external/CONNECTOR of http.listen.  A back end starts a task, "
 	    "and the connector's documents and statuses are sent to it.",
-	.may_read = "read connectors and the back end's tasks",
-	.may_write = "start, check and close the back end's tasks",
+	.may_read = "read connectors and the back end's tasks; with "
+	    "console:read, those of all back ends",
+	.may_write = "start, check and close the back end's tasks; with "
+	    "console:read, run connectors and steer all tasks",
 	.settings = external_settings_rows, .settings_n = EXTERNAL_SETTINGS,
 	.routes = routes, .routes_n = ARRAY_LEN(routes),
 	.open = open_door, .data_read = data_read, .ready = ready,
-	.reload = reload, .status = put_status, .stop = stop, .drain = drain,
+	.reload = reload, .status = put_status, .details = put_details,
+	.stop = stop, .drain = drain,
 	.free = free_door,
 };

@@ -80,6 +80,10 @@ struct external_door {
 	/* Calls without a launch ticket (external.oauth_compat). */
 	struct login_limit calls_by_address, calls_by_user;
 
+	struct list runs;                /* struct hand_run */
+	size_t runs_n;
+	uint64_t runs_begun;
+
 	struct timer tend_timer;
 	struct wall waits_said;          /* of tasks that cannot be taken up */
 	struct wall looked, forgotten;   /* when open and old tasks were last
@@ -103,5 +107,7 @@ void tend_stop(struct external_door *);
 void tend_look_at(struct external_door *, struct task_run *);
 /* check.c: those under way are answered soon. */
 void check_stop_all(struct external_door *);
+/* hand_run.c: the same. */
+void hand_run_stop_all(struct external_door *);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/json_writer.h"
 #include "doors/external/meter.h"
 #include "doors/external/reply.h"
+#include "doors/external/task_run.h"
 #include "os/clock.h"
 #include "os/log.h"
 
@@ -21,6 +22,16 @@ find_backend(const struct external_door *d, const struct web_request *r)
 	    str_of(pass->name));
 }
 
+/* Someone who may read the console, and whose token is no back end's. */
+static bool
+find_operator(const struct external_door *d, const struct web_request *r)
+{
+	const struct token_pass *pass = web_pass(r);
+
+	return web_may(r, TOKEN_DOOR_CONSOLE, TOKEN_READ) && (pass == NULL ||
+	    backends_of_token(d->backends, str_of(pass->name)) == NULL);
+}
+
 static bool
 is_at_root(struct web_request *r)
 {
@@ -29,35 +40,73 @@ is_at_root(struct web_request *r)
 	return !web_segment(r, 0, &first) || !str_eq(first, STR("external"));
 }
 
-struct held_connector *
-external_find_connector(const struct external_door *d, struct web_request *r)
+static struct str
+connector_name(const struct external_door *d, struct web_request *r)
 {
 	struct str name = d->set.root;
 
 	if (!is_at_root(r))
 		(void)web_segment(r, 1, &name);
+	return name;
+}
+
+struct held_connector *
+external_find_connector(const struct external_door *d, struct web_request *r)
+{
+	struct str name = connector_name(d, r);
+
 	return name.n == 0 ? NULL : connectors_find(d->connectors, name);
 }
 
+/* False: refused. */
+static bool
+may_ask(const struct external_door *d, struct web_request *r, bool allowed,
+    enum external_access who)
+{
+	if (!d->is_ready || d->stopping)
+		reply_fail(r, 503, d->stopping ? "the server is ending" :
+		    "the server is starting");
+	else if (!allowed && who == EXTERNAL_OPERATORS)
+		reply_fail(r, 403, "only an operator may do that: a token "
+		    "that may read the console and is no back end's");
+	else if (!allowed)
+		reply_fail(r, 403, "the token is that of no back end; "
+		    "external.backends_file names them");
+	else
+		return true;
+	return false;
+}
+
+/* The back end whose task it is. */
+static struct str
+name_backend(struct external_request *x)
+{
+	struct str named = STR_NONE;
+
+	if (x->is_operator && web_param(x->request, "backend", &named))
+		return arena_copy(&x->arena, named);
+	return x->backend != NULL ? x->backend->name : STR_NONE;
+}
+
 struct external_request *
-external_request_new(struct web_request *r)
+external_request_open(struct web_request *r, enum external_access who,
+    enum external_subject subject)
 {
 	struct external_door *d = web_arg(r);
 	const struct backend *b = find_backend(d, r);
-	bool at_root = is_at_root(r);
-	struct held_connector *c = external_find_connector(d, r);
+	bool is_operator = (who & EXTERNAL_OPERATORS) != 0 &&
+	    find_operator(d, r);
+	bool at_root = subject != EXTERNAL_NO_CONNECTOR && is_at_root(r);
+	struct str name = subject == EXTERNAL_NO_CONNECTOR ? STR_NONE :
+	    connector_name(d, r);
+	struct held_connector *c = subject == EXTERNAL_NO_CONNECTOR ? NULL :
+	    external_find_connector(d, r);
 
-	if (!d->is_ready || d->stopping) {
-		reply_fail(r, 503, d->stopping ? "the server is ending" :
-		    "the server is starting");
+	if (!may_ask(d, r, is_operator || (b != NULL && (who &
+	    EXTERNAL_BACKENDS) != 0), who))
 		return NULL;
-	}
-	if (b == NULL) {
-		reply_fail(r, 403, "the token is that of no back end; "
-		    "external.backends_file names them");
-		return NULL;
-	}
-	if (c == NULL) {
+	if (c == NULL && (subject == EXTERNAL_CONNECTOR || (subject ==
+	    EXTERNAL_ANY_CONNECTOR && !is_operator))) {
 		reply_fail(r, 404, "there is no such connector");
 		return NULL;
 	}
@@ -65,12 +114,23 @@ external_request_new(struct web_request *r)
 	x->door = d;
 	x->request = r;
 	x->at_root = at_root;
+	x->is_operator = is_operator;
 	x->set = backends_hold(d->backends);
 	x->backend = b;
-	x->connector = connector_hold(c);
+	x->backend_name = name_backend(x);
+	x->connector_name = arena_copy(&x->arena, name);
+	if (c != NULL)
+		x->connector = connector_hold(c);
 	x->why = WHY_INIT;
 	drain_gate_enter(&d->asked);
 	return x;
+}
+
+struct external_request *
+external_request_new(struct web_request *r)
+{
+	return external_request_open(r, EXTERNAL_BACKENDS,
+	    EXTERNAL_CONNECTOR);
 }
 
 static void
@@ -115,6 +175,19 @@ external_request_take_fid(struct external_request **xp)
 	return true;
 }
 
+bool
+external_request_take_number(struct external_request **xp, const char *name,
+    uint64_t *out)
+{
+	struct str text = STR_NONE;
+
+	if (!web_param((*xp)->request, name, &text) || str_to_u64(text, out))
+		return true;
+	reply_fail((*xp)->request, 400, "%s: it is no whole number", name);
+	external_request_free(xp);
+	return false;
+}
+
 /* ---- Asking the store --------------------------------------------------- */
 
 static void
@@ -150,10 +223,10 @@ enum err
 external_request_find(struct external_request *x, struct store *st,
     struct why *w)
 {
-	enum err e = store_task_find(st, x->backend->name, x->fid, &x->arena,
+	enum err e = store_task_find(st, x->backend_name, x->fid, &x->arena,
 	    &x->row, w);
 
-	if (e == OK && !str_eq(x->row.connector, x->connector->name))
+	if (e == OK && !str_eq(x->row.connector, x->connector_name))
 		return why(w, ERR_ABSENT, "there is no such task");
 	return e;
 }
@@ -200,7 +273,7 @@ declaration_read(struct external_request *x)
 	}
 	/* The store has lost it, or cannot be read. */
 	log_error("external.version", "backend=%.*s connector=%.*s "
-	    "version=%llu why=%s", STR_FMT(x->backend->name),
+	    "version=%llu why=%s", STR_FMT(x->backend_name),
 	    STR_FMT(x->connector->name),
 	    (unsigned long long)x->version.version, log_why(&x->why));
 	reply_fail(x->request, 503, "version %llu of the connector cannot be "
@@ -240,7 +313,7 @@ external_request_use_version(struct external_request *x,
 {
 	x->find = find;
 	x->versioned = then;
-	x->version.backend = x->backend->name;
+	x->version.backend = x->backend_name;
 	x->version.connector = x->connector->name;
 	x->version.facts.is_strict = x->door->set.is_strict;
 	external_request_ask(x, look_up, looked_up);
@@ -322,7 +395,7 @@ external_request_put_mount(const struct external_request *x, struct buf *out)
 		buf_printf(out, "%s://%s", web_is_tls(x->request) ? "https" :
 		    "http", d->host->web_address);
 	if (!x->at_root)
-		buf_printf(out, "/external/%.*s", STR_FMT(x->connector->name));
+		buf_printf(out, "/external/%.*s", STR_FMT(x->connector_name));
 }
 
 void
@@ -338,4 +411,42 @@ external_request_put_status(const struct store_task *row, bool with_detail,
 	else if (with_detail)
 		json_null(out, "detail");
 	buf_put_char(out, '}');
+}
+
+static void
+put_wait(const struct external_request *x, const struct store_task *row,
+    struct buf *out)
+{
+	const struct task_run *t = task_run_of_id(x->door, row->id);
+
+	if (t != NULL)
+		task_run_describe_wait(t, out);
+	if (t != NULL && out->n == 0)
+		task_run_describe_delivery(t, out);
+	if (t == NULL && !store_task_is_closed(row->state) && row->node.n > 0)
+		buf_printf(out, "it runs on the daemon %.*s",
+		    STR_FMT(row->node));
+}
+
+void
+external_request_put_task(const struct external_request *x,
+    const struct store_task *row, struct buf *out)
+{
+	FREED(buf_free) struct buf wait = BUF_INIT;
+
+	external_request_put_status(row, true, out);
+	json_str(out, "state", str_of(store_task_state_name(row->state)));
+	json_u64(out, "uploaded", row->uploaded);
+	json_u64(out, "spooled", row->spooled);
+	json_u64(out, "rejected", row->rejected);
+	json_u64(out, "attempt", row->attempt);
+	put_wait(x, row, &wait);
+	json_str(out, "waiting", buf_str(&wait));
+	json_str(out, "backend", row->backend);
+	json_str(out, "connector", row->connector);
+	json_str(out, "fid", row->fid);
+	json_str(out, "crawler", row->crawler);
+	json_time(out, "created", row->created);
+	json_time(out, "updated", row->updated);
+	json_time(out, "closed", row->closed);
 }

@@ -1,6 +1,11 @@
 /*
- * request -- one request of a back end while the store is asked: who sends it,
- * which connector and which task it is about.
+ * request -- one request of a back end, or of an operator, while the store is
+ * asked: who sends it, which connector and which task it is about.
+ *
+ * A back end is known by its token and has its own tasks alone.  An operator is
+ * anyone else whose token may read the console: it may see the tasks of all
+ * back ends, and names one by the query's `backend` where several have a task
+ * with that fid.
  *
  *     handler ─► external_request_new() ─► external_request_ask(work, then)
  *     ─► then(): an answer and external_request_free(), or ask again
@@ -26,9 +31,13 @@ struct external_request {
 	void (*then)(struct external_request *);
 
 	bool at_root;                /* it came to the mount at "/" */
+	bool is_operator;
 	struct backends *set;
-	const struct backend *backend;
-	struct held_connector *connector;
+	const struct backend *backend;       /* NULL: an operator without one */
+	struct str backend_name;     /* of the task; empty: any */
+	struct held_connector *connector;    /* NULL: it is not configured, or
+	                                      * the request is about none */
+	struct str connector_name;
 	/* external_request_use_version()'s. */
 	enum err (*find)(struct external_request *, struct store *,
 	    struct why *);
@@ -58,25 +67,46 @@ struct external_request {
 	struct store_task_end end;
 	/* POST /check */
 	struct external_check *check;
-	/* GET log */
+	/* GET log, rejected */
 	uint64_t after;
 	struct store_log_line *lines;
+	struct store_document *documents;
 	size_t n;
+	/* GET /external */
+	struct store_task_filter filter;
+	struct store_task *tasks;
+};
+
+/* Who may make a request, and what it is about. */
+enum external_access {
+	EXTERNAL_BACKENDS = 1,
+	EXTERNAL_OPERATORS = 2,
+	EXTERNAL_BOTH = 3,
+};
+enum external_subject {
+	EXTERNAL_NO_CONNECTOR,       /* about the door */
+	EXTERNAL_ANY_CONNECTOR,      /* it may have been removed since */
+	EXTERNAL_CONNECTOR,          /* 404 unless it is configured */
 };
 
 /* The connector that the path names; NULL: there is none. */
 struct held_connector *external_find_connector(const struct external_door *,
     struct web_request *);
 /*
- * Begin; NULL: it was refused and answered.  `segment`: where the path has
- * "external"; the connector's name follows.  In the mount at "/" there is none
- * of both.
+ * Begin; NULL: it was refused and answered.  The path is "/external", then the
+ * connector's name; in the mount at "/" it has neither.
  */
+struct external_request *external_request_open(struct web_request *,
+    enum external_access, enum external_subject);
+/* Of a back end, and about a connector. */
 struct external_request *external_request_new(struct web_request *);
 /* After its answer. */
 void external_request_free(struct external_request **);
 /* The request's fid from its path; false: refused, answered and freed. */
 bool external_request_take_fid(struct external_request **);
+/* A whole number of the query, if it is there; false: as above, with 400. */
+bool external_request_take_number(struct external_request **,
+    const char *name, uint64_t *out);
 void external_request_ask(struct external_request *, enum err (*work)(
     struct external_request *, struct store *, struct why *),
     void (*then)(struct external_request *));
@@ -84,7 +114,8 @@ void external_request_ask(struct external_request *, enum err (*work)(
 void external_request_fail(struct external_request *);
 /* Answer with a payload and free it. */
 void external_request_answer(struct external_request *, struct str payload);
-/* work(): find the task `fid` of the request's back end. */
+/* work(): find the task `fid` of the request's back end, or of the one that an
+ * operator names. */
 enum err external_request_find(struct external_request *, struct store *,
     struct why *);
 /*
@@ -109,5 +140,11 @@ MUST_USE enum err external_request_judge_grant(struct external_request *,
 /* "status":{"code":0,"message":"New"}, a member. */
 void external_request_put_status(const struct store_task *, bool with_detail,
     struct buf *);
+/*
+ * Members of a task: status, state, counts, what it waits for, whose it is, and
+ * its dates.  `row` may be without params and cursor.
+ */
+void external_request_put_task(const struct external_request *,
+    const struct store_task *row, struct buf *);
 
 #endif

@@ -418,6 +418,26 @@ task_run_describe_wait(const struct task_run *t, struct buf *out)
 }
 
 void
+task_run_describe_delivery(const struct task_run *t, struct buf *out)
+{
+	struct caller_look look;
+	struct delivery_view v;
+	char iso[WALL_ISO_MAX];
+
+	delivery_look(t->delivery, &v);
+	if (v.tries == 0)
+		return;
+	struct wall again = { clock_wall().us + (v.retry.ns -
+	    clock_mono().ns) / 1000 };
+	wall_to_iso(again, iso);
+	buf_printf(out, "the back end %.*s", STR_FMT(t->backend->name));
+	if (caller_look_at(t->door->caller, t->backend->name, &look) &&
+	    look.failure[0] != '\0')
+		buf_printf(out, " (%s)", look.failure);
+	buf_printf(out, ", asked again at %.8sZ", iso + 11);
+}
+
+void
 task_run_look(struct task_run *t)
 {
 	FREED(buf_free) struct buf now = BUF_INIT;
@@ -525,6 +545,17 @@ run_ended(void *arg, const struct document_end *e)
 	case DOCUMENTS_STOPPED:
 		break;
 	}
+}
+
+void
+task_run_cancel(struct task_run *t)
+{
+	FREED(buf_free) struct buf detail = BUF_INIT;
+
+	buf_put_text(&detail, "system: an operator has cancelled the task; ");
+	put_counts(t, &detail);
+	task_run_close(t, CODE_ERROR, "Cancelled by an operator",
+	    buf_str(&detail));
 }
 
 /* Texts of tasks of all back ends, and of each attempt, differ. */

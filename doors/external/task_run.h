@@ -143,6 +143,9 @@ void task_run_set_endpoint(struct task_run *, struct str endpoint);
  * connector does not take it. */
 MUST_USE enum err task_run_set_credential(struct task_run *,
     struct str credential, struct why *);
+/* An operator has cancelled it: the connector stops, its documents are
+ * delivered, then 500 is sent. */
+void task_run_cancel(struct task_run *);
 /* It is closed, or another daemon's: nothing more is done for it.  It frees
  * itself. */
 void task_run_leave(struct task_run *);
@@ -150,6 +153,9 @@ void task_run_leave(struct task_run *);
 void task_run_describe_wait(const struct task_run *, struct buf *out);
 /* Report what has changed since the last look: documents, what it waits for. */
 void task_run_look(struct task_run *);
+/* "the back end acme (HTTP 503), asked again at 12:05:00Z" into `out`; nothing:
+ * no call has to be repeated. */
+void task_run_describe_delivery(const struct task_run *, struct buf *out);
 /* The backends file was read again. */
 void task_run_use_backends(struct task_run *, struct backends *);
 

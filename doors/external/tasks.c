@@ -9,6 +9,8 @@
 
 #define CODE_MAX 999u
 #define CODE_CLOSES 200u
+/* Rejected documents of an answer; `after` asks for more. */
+#define REJECTED_PAGE 100u
 
 /* ---- PATCH status ------------------------------------------------------- */
 
@@ -159,23 +161,15 @@ static void
 answer_look(struct external_request *x)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
-	FREED(buf_free) struct buf wait = BUF_INIT;
-	const struct task_run *t = task_run_of_id(x->door, x->row.id);
 
 	if (x->result != OK) {
 		external_request_fail(x);
 		return;
 	}
 	json_object(&b, NULL);
-	external_request_put_status(&x->row, true, &b);
-	json_str(&b, "state", str_of(store_task_state_name(x->row.state)));
-	json_u64(&b, "uploaded", x->row.uploaded);
-	json_u64(&b, "spooled", x->row.spooled);
-	json_u64(&b, "rejected", x->row.rejected);
-	json_u64(&b, "attempt", x->row.attempt);
-	if (t != NULL)
-		task_run_describe_wait(t, &wait);
-	json_str(&b, "waiting", buf_str(&wait));
+	external_request_put_task(x, &x->row, &b);
+	json_raw(&b, "params", x->row.params.n > 0 ? x->row.params :
+	    STR("{}"));
 	if (x->row.cursor.n > 0)
 		json_raw(&b, "cursor", x->row.cursor);
 	else
@@ -187,7 +181,8 @@ answer_look(struct external_request *x)
 void
 external_get_task(struct web_request *r)
 {
-	struct external_request *x = external_request_new(r);
+	struct external_request *x = external_request_open(r, EXTERNAL_BOTH,
+	    EXTERNAL_ANY_CONNECTOR);
 
 	if (x != NULL && external_request_take_fid(&x))
 		external_request_ask(x, external_request_find, answer_look);
@@ -232,17 +227,61 @@ answer_log(struct external_request *x)
 void
 external_get_log(struct web_request *r)
 {
-	struct external_request *x = external_request_new(r);
-	struct str after = STR_NONE;
+	struct external_request *x = external_request_open(r, EXTERNAL_BOTH,
+	    EXTERNAL_ANY_CONNECTOR);
 
-	if (x == NULL || !external_request_take_fid(&x))
-		return;
-	if (web_param(r, "after", &after) && !str_to_u64(after, &x->after)) {
-		reply_fail(r, 400, "after: it is no whole number");
-		external_request_free(&x);
+	if (x != NULL && external_request_take_fid(&x) &&
+	    external_request_take_number(&x, "after", &x->after))
+		external_request_ask(x, read_log, answer_log);
+}
+
+/* ---- Rejected documents ------------------------------------------------- */
+
+static enum err
+read_rejected(struct external_request *x, struct store *st, struct why *w)
+{
+	enum err e = external_request_find(x, st, w);
+
+	return e == OK ? store_rejected_list(st, x->row.id, x->after,
+	    REJECTED_PAGE, &x->arena, &x->documents, &x->n, w) : e;
+}
+
+/* The document is a text, since it may have been cut. */
+static void
+answer_rejected(struct external_request *x)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	if (x->result != OK) {
+		external_request_fail(x);
 		return;
 	}
-	external_request_ask(x, read_log, answer_log);
+	json_object(&b, NULL);
+	json_array(&b, "rejected");
+	for (size_t i = 0; i < x->n; i++) {
+		const struct store_document *d = &x->documents[i];
+		json_object(&b, NULL);
+		json_u64(&b, "number", d->number);
+		json_str(&b, "pointer", d->pointer);
+		json_str(&b, "message", d->message);
+		json_str(&b, "document", d->json);
+		buf_put_char(&b, '}');
+	}
+	buf_put_char(&b, ']');
+	json_u64(&b, "total", x->row.rejected);
+	buf_put_char(&b, '}');
+	external_request_answer(x, buf_str(&b));
+}
+
+void
+external_get_rejected(struct web_request *r)
+{
+	struct external_request *x = external_request_open(r, EXTERNAL_BOTH,
+	    EXTERNAL_ANY_CONNECTOR);
+
+	if (x != NULL && external_request_take_fid(&x) &&
+	    external_request_take_number(&x, "after", &x->after))
+		external_request_ask(x, read_rejected, answer_rejected);
 }
 
 /* ---- The connector ------------------------------------------------------ */
@@ -252,7 +291,8 @@ external_get_object(struct web_request *r)
 {
 	FREED(buf_free) struct buf mount = BUF_INIT;
 	FREED(buf_free) struct buf b = BUF_INIT;
-	struct external_request *x = external_request_new(r);
+	struct external_request *x = external_request_open(r, EXTERNAL_BOTH,
+	    EXTERNAL_CONNECTOR);
 
 	if (x == NULL)
 		return;
@@ -282,7 +322,8 @@ answer_form(struct external_request *x)
 void
 external_get_form(struct web_request *r)
 {
-	struct external_request *x = external_request_new(r);
+	struct external_request *x = external_request_open(r, EXTERNAL_BOTH,
+	    EXTERNAL_CONNECTOR);
 	struct str version = STR_NONE;
 
 	if (x == NULL)

@@ -925,6 +925,12 @@ delivery_look(const struct delivery *d, struct delivery_view *v)
 	*v = (struct delivery_view){ .uploaded = d->uploaded,
 		.rejected = d->rejected_n, .first = d->first,
 		.code = d->closing.code, .end = d->end };
+	const struct channel *c = d->upload.tries > 0 ? &d->upload :
+	    &d->status;
+	if (d->end == DELIVERY_RUNNING && c->ready && c->tries > 0) {
+		v->tries = c->tries;
+		v->retry = c->next;
+	}
 	if (v->code == 0)
 		return;
 	v->message = str_of(d->closing.message);

@@ -226,6 +226,10 @@ struct delivery_view {
 	struct str message, detail;  /* of that code; valid until the next call
 	                              * of another function */
 	enum delivery_end end;
+	/* The upload, or the status, that failed in a row so often, and before
+	 * when it is not tried again; tries 0: none has failed. */
+	unsigned tries;
+	struct mono retry;
 };
 void delivery_look(const struct delivery *, struct delivery_view *);
 
