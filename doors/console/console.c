@@ -17,6 +17,8 @@ static const struct web_route routes[] = {
 	PAGE("/browse/failures"), PAGE("/browse/worklist"), PAGE("/browse/try"),
 	PAGE("/browse/harvests"), PAGE("/browse/harvests/*"),
 	PAGE("/browse/exports"), PAGE("/browse/exports/*"),
+	PAGE("/browse/connectors"), PAGE("/browse/connectors/*"),
+	PAGE("/browse/external"), PAGE("/browse/external/*/*/*"),
 	{ "GET", "/console/", WEB_PREFIX, console_get_file, NULL,
 	    "the console's files", WEB_TO_ALL, TOKEN_DOOR_CONSOLE,
 	    TOKEN_READ, .early = true },

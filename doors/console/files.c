@@ -10,15 +10,21 @@
 	X(index, "html", "text/html; charset=utf-8")                         \
 	X(style, "css", "text/css; charset=utf-8")                           \
 	X(views, "css", "text/css; charset=utf-8")                           \
+	X(browse, "css", "text/css; charset=utf-8")                          \
 	X(icon, "svg", "image/svg+xml")                                      \
+	X(backends, "js", SCRIPT)                                            \
 	X(bits, "js", SCRIPT) X(bulk, "js", SCRIPT)                          \
 	X(body, "js", SCRIPT) X(chart, "js", SCRIPT)                         \
+	X(connector, "js", SCRIPT) X(connector_form, "js", SCRIPT)           \
+	X(connectors, "js", SCRIPT)                                          \
 	X(crawl, "js", SCRIPT) X(crawls, "js", SCRIPT)                       \
 	X(dashboard, "js", SCRIPT) X(diff, "js", SCRIPT)                     \
+	X(document, "js", SCRIPT)                                            \
 	X(dom, "js", SCRIPT)                                                 \
 	X(door, "js", SCRIPT) X(early, "js", SCRIPT)                         \
 	X(export, "js", SCRIPT) X(export_form, "js", SCRIPT)                 \
 	X(exports, "js", SCRIPT)                                             \
+	X(external, "js", SCRIPT) X(external_task, "js", SCRIPT)             \
 	X(failures, "js", SCRIPT)                                            \
 	X(format, "js", SCRIPT) X(icons, "js", SCRIPT)                       \
 	X(harvest, "js", SCRIPT) X(harvests, "js", SCRIPT)                   \

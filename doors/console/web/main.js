@@ -43,12 +43,20 @@ const ROUTES = [
 	[/^\/browse\/exports$/, ofHarvests("exports"), "Exports"],
 	[/^\/browse\/exports\/[^/]+$/, ofHarvests("export", "oneExport"),
 	    "Export"],
+	[/^\/browse\/connectors$/, ofExternal("connectors"), "Connectors"],
+	[/^\/browse\/connectors\/[^/]+$/, ofExternal("connector"),
+	    "Connector"],
+	[/^\/browse\/external$/, ofExternal("external"), "Tasks of back ends"],
+	[/^\/browse\/external\/[^/]+\/[^/]+\/[^/]+$/,
+	    ofExternal("external_task", "externalTask"), "Task"],
 ];
 const ITEMS = "/browse/items";         // stands for all views of items
 const HARVESTS = "/browse/harvests";   // and of harvests
 const EXPORTS = "/browse/exports";
+const CONNECTORS = "/browse/connectors";       // and of the external door
+const TASKS = "/browse/external";
 const NAV = [["/", "Crawls"], ["/new", "New crawl"], [ITEMS, "Items"],
-	[HARVESTS, "Harvests"],
+	[HARVESTS, "Harvests"], [CONNECTORS, "Connectors"],
 	["/system", "System"], ["/settings", "Settings"]];
 
 const door = new Door(location.origin.replace(/^http/, "ws") + "/");
@@ -144,9 +152,23 @@ function ofHarvests(file, name = file) {
 	};
 }
 
+/* The same of connectors and their tasks. */
+function ofExternal(file, name = file) {
+	return (root, params) => {
+		if (app.sees("external"))
+			return loaded(file, name, root, params);
+		empty(root, "Your token may not read connectors", "It lacks " +
+		    "the scope external:read. Somebody who may change tokens " +
+		    "makes one with it under Settings, Tokens.", el("p", null,
+		    el("a.button", { href: "/settings" }, "To the settings")));
+		return {};
+	};
+}
+
 function loaded(file, name, root, params) {
 	const place = el("div", null, el("p.loading", null, "Loading…"));
-	const late = { view: null, tick: () => late.view?.tick() };
+	const late = { view: null, tick: () => late.view?.tick?.(),
+	    close: () => late.view?.close?.() };
 
 	root.append(place);
 	import(`./${file}.js`).then((views) => {
@@ -174,7 +196,8 @@ function tryTask(root, params) {
 function tellNav() {
 	const path = location.pathname;
 	const here = path.startsWith(HARVESTS) || path.startsWith(EXPORTS) ?
-	    HARVESTS : path.startsWith("/browse/") ? ITEMS : path;
+	    HARVESTS : path.startsWith(CONNECTORS) || path.startsWith(TASKS) ?
+	    CONNECTORS : path.startsWith("/browse/") ? ITEMS : path;
 
 	for (const a of document.querySelectorAll("#nav a")) {
 		const href = a.getAttribute("href");
@@ -183,7 +206,19 @@ function tellNav() {
 			a.hidden = itemsDoor !== "open";
 		else if (href === HARVESTS)
 			a.hidden = !app.sees("harvest");
+		else if (href === CONNECTORS)
+			a.hidden = !app.sees("external");
 	}
+	showCurrent(document.getElementById("nav"));
+}
+
+/* On a phone the views are more than its width. */
+function showCurrent(nav) {
+	const a = nav.querySelector("[aria-current]");
+
+	if (a !== null && nav.scrollWidth > nav.clientWidth)
+		nav.scrollLeft = a.offsetLeft - nav.offsetLeft -
+		    (nav.clientWidth - a.offsetWidth) / 2;
 }
 
 function go(path, replace) {

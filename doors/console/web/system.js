@@ -9,6 +9,7 @@ import { bytes, count, exact, many, rate, span } from "./format.js";
 import { icon } from "./icons.js";
 import { empty } from "./say.js";
 import { harvestQueues } from "./queues.js";
+import { backendsCard } from "./backends.js";
 
 const FRAMES = 600, LINES_MAX = 500, LOG_S = 2, DOORS_S = 2, LIMITS_S = 5;
 /* Limits: the figure in /metrics, and the setting that bounds it. */
@@ -38,7 +39,8 @@ const LOOPS = { home: "Doors and this console", urlfrontier: "The queues of " +
 	reads: "Answers from the index", pool: "Reads pages again, for " +
 	"readers and lists", "rocksdb:low": "Merges files of the index",
 	"rocksdb:high": "Writes files of the index", argiope: "Helpers of " +
-	"libraries", broker: "Messages of RabbitMQ", items: "Items, tasks " +
+	"libraries", broker: "Messages of RabbitMQ", "external calls":
+	"Calls to back ends of connectors", items: "Items, tasks " +
 	"and their results", checkpoint: "Writes the log of items " +
 	"into their database" };
 
@@ -58,7 +60,7 @@ export function system(root, params, app) {
 	const doors = el("tbody", null), noSubs = el("div", null);
 	const limits = el("tbody", null), noLimits = el("div", null);
 	const noDoors = el("div", null), about = el("dl.facts", null);
-	const queues = harvestQueues();
+	const queues = harvestQueues(), backends = backendsCard();
 	const level = select([["", "All levels"], "info", "warn", "error"], "",
 	    { "aria-label": "Least level of the log lines shown",
 	    onchange: () => drawLog() });
@@ -78,7 +80,7 @@ export function system(root, params, app) {
 	    el("div.two", null, card("Doors", ["Door", "Address", "State",
 	    ["Requests/s", "num"], "Last error"], doors, noDoors),
 	    card("Limits", ["What", ["Now", "num"], ["At most", "num"],
-	    "Setting"], limits, noLimits)), queues, card("Subscribers",
+	    "Setting"], limits, noLimits)), queues, backends, card("Subscribers",
 	    ["Subscription", "Crawl", ["Behind", "num"]], subs, noSubs),
 	    el("section.card", null, el("div.head.small", null, el("h2", null,
 	    "Recent log lines"), el("span.grow", null), level), log),
@@ -215,6 +217,8 @@ export function system(root, params, app) {
 			noDoors.replaceChildren();
 			queues.show(data.doors.find((d) => d.name ===
 			    "harvest"));
+			backends.show(data.doors.find((d) => d.name ===
+			    "external"));
 		} catch (e) {
 			empty(noDoors, "The doors could not be listed",
 			    e.message);

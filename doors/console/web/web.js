@@ -14,36 +14,72 @@ export class WebError extends Error {
 
 let csrf = "";
 
-/* `as`: the type of the answer, "json" or "text". */
-async function ask(method, path, body, as = "json", more = {}) {
-	const headers = { ...more };
-	let answer;
+function send(method, path, body, more) {
+	const headers = { ...more.headers };
 
 	if (body !== undefined)
 		headers["Content-Type"] ??= "application/json";
 	if (method !== "GET" && csrf !== "")
 		headers["X-CSRF-Token"] = csrf;
-	try {
-		answer = await fetch(path, { method, headers,
-		    credentials: "same-origin", cache: "no-store",
-		    body: body === undefined || body instanceof Blob ? body :
-		    JSON.stringify(body) });
-	} catch {
-		throw new WebError("The server cannot be reached.", 0);
-	}
-	const text = await answer.text();
+	return fetch(path, { method, credentials: "same-origin", cache:
+	    "no-store", signal: more.signal, headers, body: body ===
+	    undefined || body instanceof Blob ? body : JSON.stringify(body)
+	    }).catch((e) => {
+		throw e.name === "AbortError" ? e : new WebError(
+		    "The server cannot be reached.", 0);
+	});
+}
+
+/* The external door says it in `messages`, all others in `error`. */
+function errorOf(answer, text) {
 	let data = null;
-	if (answer.ok && as === "text")
-		return text;
+
 	try {
-		data = text === "" ? null : JSON.parse(text);
+		data = JSON.parse(text);
 	} catch {
 		data = null;
 	}
+	return new WebError(data?.error ?? data?.messages?.join("; ") ??
+	    `The server answered ${answer.status}.`, answer.status, data);
+}
+
+/* `as`: the type of the answer, "json" or "text". */
+async function ask(method, path, body, as = "json", headers = {}) {
+	const answer = await send(method, path, body, { headers });
+	const text = await answer.text();
+
 	if (!answer.ok)
-		throw new WebError(data?.error ??
-		    `The server answered ${answer.status}.`, answer.status, data);
-	return data;
+		throw errorOf(answer, text);
+	if (as === "text")
+		return text;
+	try {
+		return text === "" ? null : JSON.parse(text);
+	} catch {
+		return null;
+	}
+}
+
+/*
+ * POST for an answer of lines: line(text) is called for each, as they come.
+ * `signal` ends it, with an AbortError.
+ */
+export async function stream(path, body, line, signal) {
+	const answer = await send("POST", path, body, { signal });
+
+	if (!answer.ok)
+		throw errorOf(answer, await answer.text());
+	const reader = answer.body.pipeThrough(new TextDecoderStream())
+	    .getReader();
+	let rest = "";
+	for (;;) {
+		const { done, value } = await reader.read();
+		if (done)
+			return;
+		const lines = (rest + value).split("\n");
+		rest = lines.pop();
+		for (const one of lines)
+			line(one);
+	}
 }
 
 export const get = (path) => ask("GET", path);
