@@ -450,6 +450,33 @@ denied_calls_wait_for_people(void **state)
 	}
 }
 
+/* A call that is repeated: how often it failed, and when it goes out again. */
+static void
+retries_are_seen(void **state)
+{
+	struct delivery_view v;
+
+	(void)state;
+	RIG(r, .batch_documents = 1, .silence_s = 9000);
+	rig_put(&r, 1, 10);
+	rig_expect_upload(&r, "t1f:0", 0, 1);
+	delivery_look(r.d, &v);
+	assert_int_equal(v.tries, 0);
+	for (unsigned i = 1; i <= 2; i++) {
+		rig_reply_after(&r, 429, "60");
+		delivery_look(r.d, &v);
+		assert_int_equal(v.tries, i);
+		assert_int_equal(v.retry.ns - r.now.mono.ns,
+		    INT64_C(60000000000));
+		rig_expect_wait_ms(&r, 60000);
+		rig_expect_upload(&r, "t1f:0", 0, 1);
+	}
+	rig_reply(&r, DELIVERY_UPLOAD, 200, "");
+	delivery_look(r.d, &v);
+	assert_int_equal(v.tries, 0);
+	rig_close(&r);
+}
+
 static void
 tries_end(void **state)
 {
@@ -503,6 +530,7 @@ main(void)
 		cmocka_unit_test(waits_double),
 		cmocka_unit_test(retry_after_is_honoured),
 		cmocka_unit_test(denied_calls_wait_for_people),
+		cmocka_unit_test(retries_are_seen),
 		cmocka_unit_test(tries_end),
 	};
 
