@@ -259,7 +259,7 @@ async function redelivered(page) {
 	await askOutside("refused");
 	await goTo(page, "/browse/external/acme/things/r1");
 	await isIn(page, "the back end refuses", "draining");
-	await says(page, "why it waits", "waits for the back end acme (HTTP 503)");
+	await says(page, "why it waits", "Waits for the back end acme (HTTP 503)");
 	await look(page, "task-waiting");
 	await isIn(page, "it is given up", "undelivered");
 	await askOutside("accept");

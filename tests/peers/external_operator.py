@@ -131,6 +131,7 @@ def lists(s):
     code, said = s.ask("GET", f"/external?before={got['tasks'][1]['number']}")
     same("the rest", ([t["fid"] for t in said["payload"]["tasks"]],
                       said["payload"]["more"]), (["one"], False))
+    same("the longest list", s.ask("GET", "/external?size=999")[0], 200)
     for query in ("size=0", "size=1000", "size=x", "before=x"):
         code, said = s.ask("GET", "/external?" + query)
         check(f"{query}: 400", code == 400 and query.split("=")[0] in
@@ -302,6 +303,10 @@ def runs(s, api, safe):
     code, lines = s.run({"params": PARAMS, "documents_max": 7})
     same("run: documents_max", (len(only(lines, "document")), only(
         lines, "end")[0]["reason"]), (7, "limit"))
+    same("run: documents_max is 1 at least", len(only(s.run(
+        {"params": PARAMS, "documents_max": 1})[1], "document")), 1)
+    same("run: ... and 100,000 at most", len(only(s.run(
+        {"params": PARAMS, "documents_max": 100000})[1], "document")), 45)
     api.items[2] = {"id": 3}
     code, lines = s.run({"params": PARAMS})
     api.items[2] = api.item(3)
@@ -379,10 +384,25 @@ def removed(s, api):
     code, said = s.verb("one", "retry")
     check("... retry: 409", code == 409 and "back end" in said["messages"][
         0], said)
+    api.delay_s = 600
+    s.entries.append({"name": "acme", "token": "acme", "prefix":
+                      f"{s.back.base}/tasks/acme"})
+    s.put_entries()
+    wait_until(lambda: s.by("acme", "GET", "/external")[0] == 200, 15)
+    s.begin("p2", connector="typed", params={})
+    wait_until(lambda: s.state("p2", "typed") == "running")
     os.remove(os.path.join(PLACE, "connectors", "typed.json"))
     s.restart()
+    api.delay_s = 0
+    code, said = s.verb("p2", "cancel", connector="typed")
+    check("a task that waits for its connector: cancel: 409", code == 409 and
+          "drop=1" in said["messages"][0], said)
+    code, said = s.verb("p2", "cancel", connector="typed", more="&drop=1")
+    same("... drop", (code, said["payload"]["state"]), (200, "cancelled"))
     same("a task of a connector that is gone", s.look("p1", "typed")["state"],
          "done")
+    same("... is no longer its back end's to see", s.by(
+        "acme", "GET", "/external/typed/task/p1")[0], 404)
     same("... its cursor", s.verb("p1", "reset-cursor",
                                   connector="typed")[0], 200)
     same("... its retry: 404", s.verb("p1", "retry",
