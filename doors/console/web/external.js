@@ -43,7 +43,7 @@ export const taskPath = (t, verb = "") => "/external/" + encodeURIComponent(
 
 /* Why it waits, or its last status in words. */
 export function saysOf(t) {
-	return isOpen(t) && t.waiting !== "" ? "waits for " + plain(t.waiting) :
+	return isOpen(t) && t.waiting !== "" ? "Waits for " + plain(t.waiting) :
 	    plain(t.status.message);
 }
 

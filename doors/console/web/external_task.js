@@ -59,7 +59,7 @@ function make(box, app, task, read) {
 	const log = logPart(app, task);
 
 	clear(box, el("div.head", null, el("h1", null, plain(task.fid), " ",
-	    badge), steer), why, adding, el("dl.tiles", null,
+	    badge), steer), why, adding, el("dl.tiles.four", null,
 	    Object.values(tiles)), facts, rejected, log);
 
 	return { async show(t) {
