@@ -291,6 +291,7 @@ open_run(struct hand_run *h)
 
 	if (document_source_open(&o, &h->run, &w) != OK)
 		put_end(h, false, "failed", str_of(w.text));
+	external_request_forget(x);
 	log_info("external.run", "connector=%.*s most=%llu",
 	    STR_FMT(x->connector_name), (unsigned long long)h->most);
 	loop_timer_set(d->host->home, &h->timer, mono_add_ms(clock_mono(),
@@ -310,6 +311,8 @@ check_input(struct external_request *x)
 	bool fine = true;
 
 	f->arena = &x->arena;
+	/* As POST /task does, so that no copy of a password stays behind. */
+	buf_reserve(&x->params, web_body(x->request).n + 1);
 	if (task_params_check(c, x->order.params, f, &x->params) != OK) {
 		reply_fail_all(x->request, 400, f->messages, f->n);
 		fine = false;

@@ -142,15 +142,21 @@ overwrite_buf(struct buf *b)
 }
 
 void
+external_request_forget(struct external_request *x)
+{
+	task_order_free(&x->order);
+	overwrite_buf(&x->credential);
+	overwrite_buf(&x->params);
+}
+
+void
 external_request_free(struct external_request **xp)
 {
 	struct external_request *x = *xp;
 	struct external_door *d = x->door;
 
 	*xp = NULL;
-	task_order_free(&x->order);
-	overwrite_buf(&x->credential);
-	overwrite_buf(&x->params);
+	external_request_forget(x);
 	buf_free(&x->concealed);
 	connector_release(&x->connector);
 	backends_release(&x->set);

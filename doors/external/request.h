@@ -100,6 +100,9 @@ struct external_request *external_request_open(struct web_request *,
     enum external_access, enum external_subject);
 /* Of a back end, and about a connector. */
 struct external_request *external_request_new(struct web_request *);
+/* Overwrite parameters and credential, and what they were read from: a run has
+ * them.  external_request_free() does it, too. */
+void external_request_forget(struct external_request *);
 /* After its answer. */
 void external_request_free(struct external_request **);
 /* The request's fid from its path; false: refused, answered and freed. */
