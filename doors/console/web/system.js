@@ -9,7 +9,6 @@ import { bytes, count, exact, many, rate, span } from "./format.js";
 import { icon } from "./icons.js";
 import { empty } from "./say.js";
 import { harvestQueues } from "./queues.js";
-import { backendsCard } from "./backends.js";
 
 const FRAMES = 600, LINES_MAX = 500, LOG_S = 2, DOORS_S = 2, LIMITS_S = 5;
 /* Limits: the figure in /metrics, and the setting that bounds it. */
@@ -60,7 +59,7 @@ export function system(root, params, app) {
 	const doors = el("tbody", null), noSubs = el("div", null);
 	const limits = el("tbody", null), noLimits = el("div", null);
 	const noDoors = el("div", null), about = el("dl.facts", null);
-	const queues = harvestQueues(), backends = backendsCard();
+	const queues = harvestQueues(), backends = el("div", null);
 	const level = select([["", "All levels"], "info", "warn", "error"], "",
 	    { "aria-label": "Least level of the log lines shown",
 	    onchange: () => drawLog() });
@@ -217,12 +216,22 @@ export function system(root, params, app) {
 			noDoors.replaceChildren();
 			queues.show(data.doors.find((d) => d.name ===
 			    "harvest"));
-			backends.show(data.doors.find((d) => d.name ===
+			await showBackends(data.doors.find((d) => d.name ===
 			    "external"));
 		} catch (e) {
 			empty(noDoors, "The doors could not be listed",
 			    e.message);
 		}
+	}
+
+	/* Its file is loaded when there is something to show. */
+	async function showBackends(d) {
+		if (!d?.details.backends?.length)
+			return;
+		const { backendsCard } = await import("./backends.js");
+		if (backends.firstChild === null)
+			backends.append(backendsCard());
+		backends.firstChild.show(d);
 	}
 
 	let settings = null;
