@@ -120,11 +120,9 @@ put_schema(const struct tap *t, struct buf *b)
 }
 
 static void
-put_record(const struct tap *t, const struct document *d, struct buf *b)
+put_record(const struct tap *t, const struct document *d, const char *iso,
+    struct buf *b)
 {
-	char iso[WALL_ISO_MAX];
-
-	wall_to_iso(clock_wall(), iso);
 	begin_message(t, "RECORD", b);
 	json_raw(b, "record", d->json);
 	json_str(b, "time_extracted", str_of(iso));
@@ -147,10 +145,12 @@ take_batch(void *arg, const struct document_batch *batch)
 {
 	struct tap *t = arg;
 	FREED(buf_free) struct buf b = BUF_INIT;
+	char iso[WALL_ISO_MAX];
 
+	wall_to_iso(clock_wall(), iso);
 	for (size_t i = 0; i < batch->n; i++)
 		if (external_input_judge(&t->input, &batch->list[i]))
-			put_record(t, &batch->list[i], &b);
+			put_record(t, &batch->list[i], iso, &b);
 	if (t->input.rejected >= REJECTED_MAX)
 		return false;
 	put_state(t, batch->cursor, &b);

@@ -301,8 +301,13 @@ submission_settle(struct crawl *c, struct submission *s)
 	for (size_t i = 0; i < s->lines_n; i++)
 		crawl_log(c, &s->lines[i]);
 	s->result = archive(c, s, &s->place);
-	if (s->outcome == OUTCOME_NONE)
+	if (s->outcome == OUTCOME_NONE) {
+		/* Whoever made the call waits for an answer that is not
+		 * archived. */
+		if (crawl_kind_has_calls(c->view.kind))
+			ledger_hurry(c->frontier->ledger);
 		return;
+	}
 	complete(c, q, s);
 	if (journal_seq(s) != 0)
 		journal(c, s, &s->place);

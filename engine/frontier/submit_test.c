@@ -338,6 +338,18 @@ submit_call(struct rig *r, struct call_page *p, unsigned n,
 	frontier_submit(r->frontier, s);
 }
 
+/* One whose answer is not archived, and has no checkpoint. */
+static void
+submit_unarchived(struct rig *r, struct call_page *p, unsigned *durable)
+{
+	memset(p, 0, sizeof(*p));
+	p->durable = durable;
+	p->submission = (struct submission){ .home = r->loop,
+	    .durable = call_durable, .crawl = r->crawl,
+	    .outcome = OUTCOME_NONE, .lease.url = STR("http://a/0") };
+	frontier_submit(r->frontier, &p->submission);
+}
+
 static void
 call_end(struct call_page *p)
 {
@@ -438,7 +450,8 @@ test_calls_and_their_checkpoints(void **state)
 	assert_true(steps > CALLS);
 }
 
-/* Where groups gather for a while, a harvest does not wait for that. */
+/* Where groups gather for a while, a harvest does not wait for that, nor does
+ * an answer that is not archived. */
 static void
 test_a_call_of_a_harvest_is_in_a_hurry(void **state)
 {
@@ -461,6 +474,10 @@ test_a_call_of_a_harvest_is_in_a_hurry(void **state)
 		assert_int_equal(durable, kinds[i] == CRAWL_HARVEST);
 		rig_pass(&r, 10);
 		assert_int_equal(durable, 1);
+		call_end(&p);
+		submit_unarchived(&r, &p, &durable);
+		rig_run(&r);
+		assert_int_equal(durable, 2);
 		call_end(&p);
 		end(&r);
 	}
