@@ -91,7 +91,8 @@ registration_put_object(const struct external_connector *c,
 	yyjson_mut_doc_free(copy);
 }
 
-/* Objects of the store and of declarations are not deep. */
+/* It recurses as deep as the object, whose schema has EXTERNAL_DEPTH_MAX
+ * levels at most. */
 static void
 add_nulls(yyjson_mut_doc *doc, yyjson_mut_val *now, yyjson_val *before)
 {

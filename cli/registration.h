@@ -20,7 +20,7 @@
 /* As of a task's fid: letters, digits, "_", ".", ":" and "-". */
 #define REGISTRATION_FID_BYTES_MAX 128u
 #define REGISTRATION_DEPTH_MAX 64u
-/* Of a back end's messages that are shown. */
+/* A longer message of a back end is cut. */
 #define REGISTRATION_MESSAGE_BYTES_MAX 200u
 
 /*

@@ -1,4 +1,4 @@
-/* What is sent to a back end, and what is read of its answer. */
+/* Requests of a registration, and answers to them. */
 #include "cli/registration.h"
 
 #include <setjmp.h>

@@ -114,7 +114,7 @@ versions_find(const struct versions *v, struct held_connector *listed,
 	return NULL;
 }
 
-/* Those that nobody else holds, the oldest first. */
+/* Release connectors that no task holds, the oldest first. */
 static void
 forget_idle(struct versions *v)
 {

@@ -21,7 +21,7 @@
 /* Connectors of registered versions in memory that no task runs. */
 #define VERSIONS_IDLE_MAX 64u
 
-/* What is known of a connector's versions at a back end. */
+/* A connector's versions at a back end, as far as a choice needs them. */
 struct version_facts {
 	uint64_t named;              /* by the request; 0: none is */
 	bool is_registered;          /* the named one */

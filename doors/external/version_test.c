@@ -1,4 +1,4 @@
-/* Which connector a task runs: each rule of external.md §7. */
+/* Each rule of external.md §7 about the connector that a task runs. */
 #include "doors/external/version.h"
 
 #include <setjmp.h>
