@@ -64,7 +64,9 @@ struct sql {
 
 struct database_options {
 	uint32_t application;        /* marks the database as ours; not 0 */
-	unsigned busy_ms_max;        /* 0: the default */
+	/* 0: the default.  SQLite: right after a wait that was in vain the next
+	 * one is short. */
+	unsigned busy_ms_max;
 	size_t cache_bytes;          /* SQLite's pages in memory; 0: 2 MB */
 	/*
 	 * SQLite: a thread copies the log into the database when it has so many

@@ -16,6 +16,9 @@
 #include "os/file.h"
 
 #define BUSY_STEP_MS 5
+/* After a wait in vain, for so long: waits of this length. */
+#define BUSY_AGAIN_MS 2000
+#define BUSY_SHORT_MS INT64_C(100)
 
 struct sqlite_query {
 	struct query q;
@@ -31,6 +34,10 @@ struct sqlite_database {
 	char *path;
 	struct bulk bulk;
 	struct checkpointer *checkpointer;   /* NULL: commits do it */
+	/* Waits for another process's lock: how long, until when, and when one
+	 * was in vain; ns 0: none was. */
+	int64_t busy_ms;
+	struct mono busy_end, busy_failed;
 };
 
 static const struct backend sqlite_backend;
@@ -441,6 +448,31 @@ check_mark(struct sqlite_database *s, const struct database_options *o,
 }
 
 /*
+ * Wait for the lock of another process; 0: no longer.  Right after a wait in
+ * vain the next one is short: jobs that stand in a queue would otherwise each
+ * wait as long, and the last one for minutes.
+ */
+static int
+wait_for_lock(void *arg, int waits)
+{
+	struct sqlite_database *s = arg;
+	struct mono now = clock_mono();
+
+	if (waits == 0) {
+		bool again = s->busy_failed.ns != 0 && mono_before(now,
+		    mono_add_ms(s->busy_failed, BUSY_AGAIN_MS));
+		s->busy_end = mono_add_ms(now, again ? MIN(s->busy_ms,
+		    BUSY_SHORT_MS) : s->busy_ms);
+	}
+	if (!mono_before(now, s->busy_end)) {
+		s->busy_failed = now;
+		return 0;
+	}
+	sqlite3_sleep(BUSY_STEP_MS);
+	return 1;
+}
+
+/*
  * Of processes that make a file together some find it locked at once, without
  * the wait that SQLite has else: in the turn to WAL nobody waits for anybody.
  */
@@ -453,7 +485,8 @@ prepare(struct sqlite_database *s, const struct database_options *o,
 	struct mono end = mono_add_ms(clock_mono(), busy_ms);
 
 	sqlite3_extended_result_codes(s->db, 1);
-	sqlite3_busy_timeout(s->db, (int)busy_ms);
+	s->busy_ms = busy_ms;
+	sqlite3_busy_handler(s->db, wait_for_lock, s);
 	for (;;) {
 		struct why inner = WHY_INIT;
 		enum err e = check_mark(s, o, &inner);

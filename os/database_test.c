@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "os/clock.h"
 #include "os/file.h"
 
 #define APPLICATION 0x41724731u
@@ -444,6 +445,38 @@ held_by_another(void **state)
 	database_close(&d);
 }
 
+/* Many jobs of a queue wait no longer than one of them. */
+static void
+waits_are_short_after_one_in_vain(void **state)
+{
+	struct database_options slow = options;
+	struct database *d, *other;
+
+	(void)state;
+	slow.busy_ms_max = 600;
+	assert_int_equal(database_open(path, &slow, &d, NULL), OK);
+	assert_int_equal(database_open(path, &options, &other, NULL), OK);
+	for (int round = 0; round < 2; round++) {
+		struct mono began = clock_mono();
+		assert_int_equal(database_begin(other, NULL), OK);
+		assert_int_equal(database_begin(d, NULL), ERR_BUSY);
+		int64_t first = mono_ns_between(began, clock_mono());
+		assert_true(first >= 500 * NS_PER_MS);
+		began = clock_mono();
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(database_begin(d, NULL), ERR_BUSY);
+		assert_true(mono_ns_between(began, clock_mono()) <
+		    3 * first / 2);
+		assert_int_equal(database_end(other, OK, NULL), OK);
+		assert_int_equal(database_begin(d, NULL), OK);
+		assert_int_equal(database_end(d, OK, NULL), OK);
+		/* Some time later it is patient again. */
+		usleep(2100000);
+	}
+	database_close(&other);
+	database_close(&d);
+}
+
 /* Processes that meet at a new file: each finds it made, or makes it. */
 static void
 made_by_many(void **state)
@@ -498,7 +531,8 @@ main(void)
 		WITH(rows_come_back), WITH(errors_stick),
 		WITH(queries_are_kept), WITH(transactions), WITH(full_disk),
 		WITH(damage), WITH(strangers), WITH(failed_migration),
-		WITH(held_by_another), WITH(made_by_many),
+		WITH(held_by_another), WITH(waits_are_short_after_one_in_vain),
+		WITH(made_by_many),
 		WITH(reading_only), WITH(cache_has_a_size),
 		WITH(deleted_rows_are_overwritten),
 	};
