@@ -55,8 +55,7 @@ reply_fail_why(struct web_request *r, enum err e, const struct why *w)
 		return;
 	}
 	log_error("external.failed", "why=%s", log_why(w));
-	reply_fail(r, e == ERR_DISK_FULL ? err_http(e) : 503, "%s",
-	    err_text(e));
+	reply_fail(r, 503, "%s", err_text(e));
 }
 
 void
