@@ -37,6 +37,12 @@ check_input(const struct external_connector *c, const struct task_order *o)
 	}
 	if (task_credential_make(c, o->credential, &credential, &w) != OK)
 		CHECK(w.text[0] != '\0');
+	struct task_grant_name n;
+	w = WHY_INIT;
+	if (task_grant_name_read(o->credential, &n, &w) != OK)
+		CHECK(strcmp(w.field, "credential") == 0);
+	else
+		CHECK(n.handle.n > 0 || (n.user.n > 0 && n.issued.us >= 0));
 }
 
 int

@@ -192,9 +192,11 @@ def connectors(name, *files):
     return place
 
 
-def token(data, name, scope="external:write"):
+def token(data, name, scope="external:write", *settings):
     done_ = subprocess.run([program(), "token", "add", name, "--scope", scope,
-                            "--data", data], capture_output=True, text=True)
+                            "--data", data, *(x for s in settings
+                                              for x in ("--set", s))],
+                           capture_output=True, text=True)
     found = re.search(r"argiope_[0-9a-f]{64}", done_.stdout)
     assert found, done_.stdout + done_.stderr
     return found[0]

@@ -7,6 +7,8 @@ import urllib.parse
 from external_door_peer import *
 
 GRANT = built("tests/peers/external_grant")
+PARAMS = {"kind": "a"}
+ALL = list(range(1, 46))
 US = 1000000
 NEVER = 253402214400 * US
 
@@ -18,7 +20,8 @@ class Provider:
 
     def __init__(self, client=("door", "client-secret-canary")):
         self.client, self.life_s, self.is_strict = client, 3600, True
-        self.access, self.refresh = {}, {}       # token: end; token: account
+        # token: (end, family); token: (account, family)
+        self.access, self.refresh = {}, {}
         self.asked, self.revoked = [], []        # forms
         self.given = []                          # every token, ever
         self.answers = []                        # (status, JSON), once each
@@ -45,19 +48,21 @@ class Provider:
         threading.Thread(target=self.server.serve_forever,
                          daemon=True).start()
 
-    def make(self, account, life_s=None):
+    def make(self, account, life_s=None, family=None):
         """(access token, refresh token)"""
+        family = family or object()
         access, refresh = ("access-canary-" + secrets.token_hex(8),
                            "refresh-canary-" + secrets.token_hex(8))
         with self.lock:
             self.given += [access, refresh]
-            self.access[access] = time.time() + (life_s or self.life_s)
-            self.refresh[refresh] = account
+            self.access[access] = (time.time() + (life_s or self.life_s),
+                                   family)
+            self.refresh[refresh] = account, family
         return access, refresh
 
     def takes(self, access):
         with self.lock:
-            return self.access.get(access, 0) > time.time()
+            return self.access.get(access, (0, 0))[0] > time.time()
 
     def of(self, kind):
         return [f for f in self.asked if f.get("grant_type") == kind]
@@ -91,14 +96,15 @@ class Provider:
             return 400, {"error": "unsupported_grant_type"}
         with self.lock:
             old = form.get("refresh_token")
-            account = self.refresh.get(old)
+            account, family = self.refresh.get(old, (None, None))
             if account is None:
                 return 400, {"error": "invalid_grant"}
             if not self.keeps_old:
                 del self.refresh[old]
             if self.is_strict:
-                self.access.clear()
-        access, refresh = self.make(account)
+                self.access = {t: x for t, x in self.access.items()
+                               if x[1] is not family}
+        access, refresh = self.make(account, family=family)
         return 200, {"access_token": access, "token_type": "Bearer",
                      "expires_in": self.life_s, "refresh_token": refresh}
 
@@ -168,3 +174,61 @@ def sign_in(s, text, account="ada", **user):
     code, said = grant(s, "put", account, text=text, **user)
     assert code == 0, said
     return said.split()
+
+
+class Door(External):
+    """A daemon with the back ends `acme` and `other`."""
+
+    def __init__(self, name, place, api, back, *settings, tokens=None):
+        """`tokens`: those of another daemon on the same store."""
+        data = os.path.join(PLACE, name)
+        self.tokens = tokens or {
+            b: token(data, b, scope, *(x for x in settings
+                                       if x.startswith("store.")))
+            for b, scope in (("acme", "external:write"),
+                             ("other", "external:write"),
+                             ("watch", "console:read"))}
+        backends = put(name + "-backends.json", [
+            {"name": b, "token": b, "prefix": f"{back.base}/tasks/"}
+            for b in ("acme", "other")])
+        clients = put(name + "-clients.json", {
+            c: {"client_id": api.provider.client[0],
+                "client_secret": api.provider.client[1]}
+            for c in ("account", "second")})
+        for path in (backends, clients):
+            os.chmod(path, 0o600)
+        super().__init__(name, place, "external.backends_file=" + backends,
+                         "external.clients_file=" + clients,
+                         "external.call_ms=1s", *api.settings[1::2],
+                         *settings)
+        self.token = self.tokens["acme"]
+
+    def post(self, fid, endpoint, credential, connector="account", **more):
+        return self.ask("POST", f"/external/{connector}/task", {
+            "fid": fid, "endpoint": endpoint, "params": PARAMS,
+            "credential": credential}, **more)
+
+    def http(self, path, method="GET", fields=None, body=None):
+        return super().http(path, method, {
+            "Authorization": "Bearer " + self.tokens["watch"],
+            **(fields or {})}, body)
+
+    def begins(self, fid, back, credential):
+        code, said = self.post(fid, back.endpoint(fid), credential)
+        assert code == 200, said
+
+    def ends(self, fid, seconds=30, connector="account"):
+        return super().ends(fid, seconds, connector=connector)
+
+    def lines(self, fid):
+        return "\n".join(x["text"] for x in self.ask(
+            "GET", f"/external/account/task/{fid}/log")[1]["payload"][
+                "lines"])
+
+
+def by_handle(handle):
+    return {"oauth": {"user": "u1", "token": handle}}
+
+
+def detail(back, fid):
+    return back.of(STATUSES, fid)[-1].status.get("detail") or ""

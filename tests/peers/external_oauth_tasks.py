@@ -10,65 +10,6 @@ usage: external_oauth_tasks.sh PROGRAM
 from external_oauth_peer import *
 
 need("external oauth tasks", "openssl", files=[GRANT])
-PARAMS = {"kind": "a"}
-ALL = list(range(1, 46))
-
-
-class Door(External):
-    """A daemon with the back ends `acme` and `other`."""
-
-    def __init__(self, name, place, api, back, *settings):
-        self.tokens = {}
-        data = os.path.join(PLACE, name)
-        for b in ("acme", "other"):
-            self.tokens[b] = token(data, b)
-        self.tokens["watch"] = token(data, "watch", "console:read")
-        backends = put(name + "-backends.json", [
-            {"name": b, "token": b, "prefix": f"{back.base}/tasks/"}
-            for b in ("acme", "other")])
-        clients = put(name + "-clients.json", {
-            c: {"client_id": api.provider.client[0],
-                "client_secret": api.provider.client[1]}
-            for c in ("account", "second")})
-        for path in (backends, clients):
-            os.chmod(path, 0o600)
-        super().__init__(name, place, "external.backends_file=" + backends,
-                         "external.clients_file=" + clients,
-                         "external.call_ms=1s", *api.settings[1::2],
-                         *settings)
-        self.token = self.tokens["acme"]
-
-    def post(self, fid, endpoint, credential, connector="account", **more):
-        return self.ask("POST", f"/external/{connector}/task", {
-            "fid": fid, "endpoint": endpoint, "params": PARAMS,
-            "credential": credential}, **more)
-
-    def http(self, path, method="GET", fields=None, body=None):
-        return super().http(path, method, {
-            "Authorization": "Bearer " + self.tokens["watch"],
-            **(fields or {})}, body)
-
-    def begins(self, fid, back, credential):
-        code, said = self.post(fid, back.endpoint(fid), credential)
-        assert code == 200, said
-
-    def ends(self, fid, seconds=30, connector="account"):
-        return super().ends(fid, seconds, connector=connector)
-
-    def lines(self, fid):
-        return "\n".join(x["text"] for x in self.ask(
-            "GET", f"/external/account/task/{fid}/log")[1]["payload"][
-                "lines"])
-
-
-def by_handle(handle):
-    return {"oauth": {"user": "ada", "token": handle}}
-
-
-def detail(back, fid):
-    return back.of(STATUSES, fid)[-1].status.get("detail") or ""
-
-
 # ---- Credentials -----------------------------------------------------------------
 
 def credentials(s, back, api, provider):
