@@ -48,7 +48,7 @@ caller_provider_allows(const struct caller_provider *p, bool is_tls,
 	case ADDRESS_PRIVATE:
 		return is_tls && p->is_declared;
 	case ADDRESS_LOOPBACK:
-		return p->is_declared;
+		return p->is_declared && backend_address_is_loopback(ip);
 	default:
 		return false;
 	}
@@ -58,8 +58,7 @@ static bool
 check_address(struct exchange *x, const struct ip *ip)
 {
 	struct caller_job *job = job_of(x);
-	bool is_secure = x->tls ||
-	    address_classify(ip->b) == ADDRESS_LOOPBACK;
+	bool is_secure = x->tls || backend_address_is_loopback(ip);
 
 	job->refused = *ip;
 	if (job->call->provider != NULL)

@@ -109,6 +109,9 @@ addresses_of_providers(void **state)
 		{ "100.64.0.1", false, false, false },
 		{ "224.0.0.1", false, false, false },
 		{ "::ffff:127.0.0.1", true, true, false },
+		/* They leave the machine by a NAT64 gateway. */
+		{ "64:ff9b::7f00:1", false, false, false },
+		{ "64:ff9b::808:808", true, false, true },
 	};
 
 	(void)state;

@@ -144,9 +144,8 @@ is_loopback_name(struct str host)
 	    str_eq_nocase(str_from(host, host.n - 10), STR(".localhost")));
 }
 
-/* Of this machine: what a NAT64 gateway would take for 127.0.0.1 is not. */
-static bool
-is_loopback_address(const struct ip *ip)
+bool
+backend_address_is_loopback(const struct ip *ip)
 {
 	static const struct ip v6 = { { [15] = 1 } };
 
@@ -160,7 +159,7 @@ backend_host_is_loopback(struct str host)
 	struct ip ip;
 
 	if (ip_from_text(without_brackets(host), &ip))
-		return is_loopback_address(&ip);
+		return backend_address_is_loopback(&ip);
 	return is_loopback_name(host);
 }
 
@@ -272,7 +271,7 @@ bool
 backend_allows_address(const struct backend *b, struct str host,
     const struct ip *ip)
 {
-	bool is_loopback = is_loopback_address(ip);
+	bool is_loopback = backend_address_is_loopback(ip);
 	bool is_local = b->prefix.n == 0;
 	struct ip literal;
 
