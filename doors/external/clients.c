@@ -17,13 +17,6 @@ clients_none(void)
 	return mem_new(sizeof(struct clients));
 }
 
-static void
-overwrite_text(struct str secret)
-{
-	if (secret.n > 0)
-		explicit_bzero((void *)(uintptr_t)secret.p, secret.n);
-}
-
 void
 clients_free(struct clients **sp)
 {
@@ -31,9 +24,7 @@ clients_free(struct clients **sp)
 
 	if (set == NULL)
 		return;
-	for (size_t i = 0; i < set->n; i++)
-		overwrite_text(set->list[i].secret);
-	arena_free(&set->arena);
+	arena_wipe(&set->arena);
 	mem_free(sp);
 }
 
@@ -91,7 +82,6 @@ read_client(struct clients *set, struct str connector, yyjson_val *object,
 	if (!yyjson_is_obj(object))
 		return why(w, ERR_INPUT, "%.*s: must be an object",
 		    STR_FMT(connector));
-	/* Counted first: it is overwritten after an error. */
 	set->connectors[set->n++] = arena_copy(&set->arena, connector);
 	yyjson_obj_foreach(object, i, n, key, v) {
 		if (str_eq(json_text(key), STR("client_id")))

@@ -21,6 +21,9 @@ struct grants {
 	enum err result;
 	struct store_user *due;
 	size_t due_n;
+	/* Where the next look goes on in its list, so that grants which this
+	 * daemon cannot refresh do not keep it from others. */
+	size_t turn;
 };
 
 /* The refresh of one grant. */
@@ -56,10 +59,7 @@ free_refresh(struct refresh *x)
 	g->refreshes_n--;
 	loop_timer_stop(g->door->host->home, &x->timer);
 	connector_release(&x->connector);
-	if (x->grant.text.n > 0)
-		explicit_bzero((void *)(uintptr_t)x->grant.text.p,
-		    x->grant.text.n);
-	arena_free(&x->arena);
+	arena_wipe(&x->arena);
 	mem_free(&x);
 	drain_gate_leave(&g->door->asked);
 }
@@ -343,12 +343,13 @@ looked(struct store_job *j)
 	}
 	for (size_t i = 0; g->result == OK && !d->stopping && i < g->due_n &&
 	    g->refreshes_n < GRANTS_REFRESHES_MAX; i++) {
+		const struct store_user *u = &g->due[g->turn++ % g->due_n];
 		struct held_connector *c = connectors_find(d->connectors,
-		    g->due[i].connector);
+		    u->connector);
 		/* Another daemon may have that connector. */
 		if (c != NULL && external_connector_oauth(c->connector) !=
-		    NULL && !is_under_way(g, &g->due[i]))
-			begin_refresh(g, &g->due[i], c);
+		    NULL && !is_under_way(g, u))
+			begin_refresh(g, u, c);
 	}
 	arena_reset(&g->arena);
 	if (!d->stopping)

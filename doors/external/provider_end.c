@@ -37,8 +37,8 @@ free_revocation(struct revocation *x)
 	d->revocations_n--;
 	loop_timer_stop(d->host->home, &x->timer);
 	connector_release(&x->connector);
-	arena_free(&x->requests);
-	arena_free(&x->arena);
+	arena_wipe(&x->requests);
+	arena_wipe(&x->arena);
 	mem_free(&x);
 }
 
@@ -106,7 +106,7 @@ send_revocation(struct revocation *x)
 	bool is_refresh = !x->is_refresh_done &&
 	    x->granted.tokens.refresh.n > 0;
 
-	arena_reset(&x->requests);
+	arena_wipe(&x->requests);
 	struct oauth_flow f = provider_flow(x->connector, &x->granted.client,
 	    x->granted.values, STR_NONE, &x->requests);
 	struct oauth_request r = oauth_revoke(&f, is_refresh ?

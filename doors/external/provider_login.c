@@ -64,7 +64,7 @@ free_login(struct login *x)
 	struct external_door *d = x->door;
 
 	connector_release(&x->connector);
-	arena_free(&x->arena);
+	arena_wipe(&x->arena);
 	mem_free(&x);
 	drain_gate_leave(&d->asked);
 }

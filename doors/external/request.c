@@ -160,7 +160,8 @@ external_request_free(struct external_request **xp)
 	buf_free(&x->concealed);
 	connector_release(&x->connector);
 	backends_release(&x->set);
-	arena_free(&x->arena);
+	/* It may have a grant. */
+	arena_wipe(&x->arena);
 	mem_free(&x);
 	drain_gate_leave(&d->asked);
 }

@@ -85,7 +85,10 @@ job_done(struct store_job *j)
 	if (!t->left)
 		x->then(x);
 	buf_free(&x->delivery);
-	arena_free(&x->arena);
+	if (x->grant.text.n > 0)
+		arena_wipe(&x->arena);
+	else
+		arena_free(&x->arena);
 	mem_free(&x);
 	t->jobs--;
 	free_if_idle(t);

@@ -161,11 +161,13 @@ def store_of(s):
 
 
 def grant(s, verb, *words, backend="acme", connector="account",
-          subdomain="eu", uuid="u1", text=None):
+          subdomain="eu", uuid="u1", text=None, key=None):
     """Exit code and output of external_grant on the daemon's store."""
-    x = subprocess.run([GRANT, *store_of(s), verb, backend, connector,
-                        subdomain, uuid, *words], input=text and json.dumps(
-                            text), capture_output=True, text=True)
+    own_key, store = store_of(s)
+    x = subprocess.run([GRANT, key or own_key, store, verb, backend,
+                        connector, subdomain, uuid, *words],
+                       input=text and json.dumps(text), capture_output=True,
+                       text=True)
     return x.returncode, x.stdout or x.stderr
 
 

@@ -119,6 +119,18 @@ def renewals(s, back, api, provider):
     same("... two requests", len(provider.of("refresh_token")), 2)
     same("... documents", back.ids("n2"), ALL)
 
+    # Grants of a key that is gone, more than are refreshed at once.
+    old_key = os.path.join(PLACE, "old.key")
+    with open(old_key, "wb") as f:
+        f.write(os.urandom(32))
+    os.chmod(old_key, 0o600)
+    for i in range(20):
+        sign_in(s, provider.granted(left_s=-100), uuid=f"x{i}", key=old_key)
+    sign_in(s, provider.granted(left_s=-1), uuid="behind")
+    before = len(provider.of("refresh_token"))
+    check("grants of another key do not stop others", wait_until(
+        lambda: len(provider.of("refresh_token")) > before, 15))
+
     # The provider refuses the token early, and gives no other one.
     handle, _ = sign_in(s, provider.granted(), uuid="early")
     provider.access.clear()
