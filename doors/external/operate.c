@@ -301,15 +301,13 @@ redeliver_task(struct external_request *x, struct store *st, struct why *w)
 static void
 redelivers(struct external_request *x)
 {
-	struct external_door *d = x->door;
-
 	if (x->result != OK) {
 		external_request_fail(x);
 		return;
 	}
 	log_verb(x, "redeliver");
-	/* The next round takes it up. */
-	d->looked = (struct wall){ 0 };
+	/* It is taken up at the next look at open tasks, within a second. */
+	x->door->looked = (struct wall){ 0 };
 	answer_task(x);
 }
 
