@@ -149,10 +149,13 @@ def lists(s):
     same("rejected after: 400", s.ask(
         "GET", TASK + "one/rejected?after=x")[0], 400)
     code, said = s.ask("GET", "/connectors")
-    same("connectors", [(c["name"], c["credential"], c["built_in"])
-                        for c in said["payload"]["connectors"]], [
+    all_ = [(c["name"], c["credential"], c["built_in"])
+            for c in said["payload"]["connectors"]]
+    same("declared connectors", [c for c in all_ if not c[2]], [
         ("secret", "basic", False), ("things", "none", False),
-        ("typed", "none", False), ("web_crawl", "none", True)])
+        ("typed", "none", False)])
+    check("built-in ones", ("web_crawl", "none", True) in all_, all_)
+    same("by their names", all_, sorted(all_))
 
 
 # ---- The verbs ---------------------------------------------------------------
