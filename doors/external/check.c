@@ -220,31 +220,12 @@ check_credential(struct external_check *k)
 		add_check(k, "credential", fine, str_of(w.text));
 }
 
-/* A message for the check of a grant; NULL: it can be used. */
-static const char *
-take_grant(struct external_request *x, struct why *w)
-{
-	struct oauth_granted *g = &x->granted;
-
-	if (external_request_judge_grant(x, w) != OK)
-		return w->text;
-	if (oauth_granted_read(external_connector_oauth(
-	    x->connector->connector), x->grant.text, &x->arena, g, NULL) !=
-	    OK)
-		return "credential: sign in again";
-	if (g->tokens.access_ends.us <= clock_wall().us)
-		return "transient: the provider's token has expired and is "
-		    "being renewed";
-	task_credential_of_grant(x->connector->connector, g, &x->credential);
-	return NULL;
-}
-
 static void
 grant_found(struct external_request *x)
 {
 	struct external_check *k = x->check;
 	struct why w = WHY_INIT;
-	const char *fault = take_grant(x, &w);
+	const char *fault = external_request_take_grant(x, &w);
 
 	add_check(k, "credential", fault == NULL, str_of(fault));
 	if (fault != NULL)

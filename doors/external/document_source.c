@@ -24,12 +24,17 @@ open_documents(const struct document_source_options *o,
 		.batch = o->batch, .note = o->note, .ended = o->ended,
 		.arg = o->arg };
 
-	external_keys_put(c, o->params, &s->keys);
+	if (o->order.n == 0)
+		external_keys_put(c, o->params, &s->keys);
 	/* Who declares an API says which member has the id. */
 	if (external_connector_api(c) == NULL)
 		run.id_member = external_connector_doc_id_field(c);
-	enum err e = task_order_make(c, o->params, o->granted, o->credential,
-	    &order, w);
+	enum err e = OK;
+	if (o->order.n > 0)
+		task_order_join(o->order, STR_NONE, o->credential, &order);
+	else
+		e = task_order_make(c, o->params, o->granted, o->credential,
+		    &order, w);
 	run.order = buf_str(&order);
 	if (e == OK)
 		e = document_run_open(o->documents, &run, &s->documents,

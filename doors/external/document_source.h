@@ -21,6 +21,9 @@ struct document_source_options {
 	struct web_documents *web;
 	const struct held_connector *connector;
 	struct str params;           /* in their normal form */
+	/* Of external_choices_order(), in place of one for `params`; empty:
+	 * none. */
+	struct str order;
 	struct str credential;       /* task_credential_make()'s; or empty */
 	const struct str *granted;   /* external_order_make_granted()'s */
 	/* For web_crawl: opening a run with a used key takes over its crawl. */

@@ -81,6 +81,8 @@ static const struct web_route routes[] = {
 	    "a connector's parameters as JSON Schema"),
 	ROW("POST", "/external/*/check", TOKEN_WRITE, external_post_check,
 	    "whether parameters and credential are right"),
+	ROW("POST", "/external/*/choices", TOKEN_WRITE, external_post_choices,
+	    "the options of a parameter that the API has"),
 	ROW("POST", "/external/*/run", TOKEN_WRITE, external_post_run,
 	    "run a connector for an operator: its documents, as NDJSON"),
 	ROW("GET", "/connectors", TOKEN_READ, external_get_connectors,
@@ -278,6 +280,7 @@ open_door(const struct door_host *host, void **door, struct why *w)
 	list_init(&d->waiting);
 	list_init(&d->looks);
 	list_init(&d->under_check);
+	list_init(&d->under_choice);
 	list_init(&d->provider_calls);
 	list_init(&d->revocations);
 	d->files_timer.fire = look_at_files;
@@ -353,6 +356,7 @@ stop(void *door)
 	provider_stop(d);
 	check_stop_all(d);
 	hand_run_stop_all(d);
+	choices_stop_all(d);
 }
 
 static void

@@ -65,6 +65,8 @@ struct external_door {
 	struct list under_check;         /* struct external_check */
 	size_t under_check_n;
 	uint64_t checks;                 /* so far */
+	struct list under_choice;        /* struct choices_run */
+	size_t under_choice_n;
 
 	/* Those whose connector runs, the one that was looked at longest ago
 	 * first. */
@@ -105,9 +107,9 @@ void tend_stop(struct external_door *);
 /* Call task_run_look() every few seconds from now on, while the task is in the
  * list `looks`. */
 void tend_look_at(struct external_door *, struct task_run *);
-/* check.c: those under way are answered soon. */
+/* check.c, choices.c, hand_run.c: those under way are answered soon. */
 void check_stop_all(struct external_door *);
-/* hand_run.c: the same. */
+void choices_stop_all(struct external_door *);
 void hand_run_stop_all(struct external_door *);
 
 #endif

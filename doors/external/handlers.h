@@ -24,6 +24,8 @@ void external_get_form(struct web_request *);
 void external_not_found(struct web_request *);
 /* check.c */
 void external_post_check(struct web_request *);
+/* choices.c */
+void external_post_choices(struct web_request *);
 /* login.c, login_callback.c, login_token.c */
 void external_get_login(struct web_request *);
 void external_get_callback(struct web_request *);

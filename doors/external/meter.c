@@ -6,7 +6,7 @@
 static const char *const results[] = { "spooled", "rejected" };
 static const char *const refreshes[] = { "done", "failed" };
 static const char *const limits[] = { "tasks_max", "checks_max",
-	"runs_max", "oauth_compat", "other" };
+	"choices_max", "runs_max", "oauth_compat", "other" };
 /* The first three are steps of a login that ends with "signed_in". */
 static const char *const outcomes[] = { "asked", "begun", "signed_in",
 	"stands", "token", "cleared", "refused", "limited", "failed" };

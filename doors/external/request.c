@@ -367,6 +367,24 @@ external_request_judge_grant(struct external_request *x, struct why *w)
 	return OK;
 }
 
+const char *
+external_request_take_grant(struct external_request *x, struct why *w)
+{
+	struct oauth_granted *g = &x->granted;
+
+	if (external_request_judge_grant(x, w) != OK)
+		return w->text;
+	if (oauth_granted_read(external_connector_oauth(
+	    x->connector->connector), x->grant.text, &x->arena, g, NULL) !=
+	    OK)
+		return "credential: sign in again";
+	if (g->tokens.access_ends.us <= clock_wall().us)
+		return "transient: the provider's token has expired and is "
+		    "being renewed";
+	task_credential_of_grant(x->connector->connector, g, &x->credential);
+	return NULL;
+}
+
 /* ---- Answers ------------------------------------------------------------ */
 
 void

@@ -58,7 +58,7 @@ struct external_request {
 	/* Of a connector with `oauth`. */
 	struct task_grant_name grant_name;
 	struct store_grant grant;
-	struct oauth_granted granted;        /* of POST /check */
+	struct oauth_granted granted;        /* external_request_take_grant() */
 	/* The step after the grant was found. */
 	enum err (*put)(struct external_request *, struct store *,
 	    struct why *);
@@ -67,6 +67,8 @@ struct external_request {
 	struct store_task_end end;
 	/* POST /check */
 	struct external_check *check;
+	/* POST /choices */
+	struct choices_run *choices;
 	/* GET log, rejected */
 	uint64_t after;
 	struct store_log_line *lines;
@@ -139,6 +141,12 @@ enum err external_request_find_grant(struct external_request *,
  * Errors: INPUT, naming the credential; else the store's.
  */
 MUST_USE enum err external_request_judge_grant(struct external_request *,
+    struct why *);
+/*
+ * After external_request_find_grant(): make the credential of the connector's
+ * run of the grant.  NULL, or why it cannot be used, as a message.
+ */
+const char *external_request_take_grant(struct external_request *,
     struct why *);
 /* "status":{"code":0,"message":"New"}, a member. */
 void external_request_put_status(const struct store_task *, bool with_detail,

@@ -340,6 +340,23 @@ task_credential_of_grant(const struct external_connector *c,
 	buf_put_char(out, '}');
 }
 
+void
+task_order_join(struct str order, struct str keys, struct str credential,
+    struct buf *out)
+{
+	/* At once, so that no copy of the secret stays behind. */
+	buf_reserve(out, order.n + keys.n + credential.n + 32);
+	if (keys.n == 0 && credential.n == 0) {
+		buf_put_str(out, order);
+		return;
+	}
+	json_object(out, NULL);
+	json_name(out, "credentials");
+	external_credential_join(keys, credential, out);
+	buf_put_char(out, ',');
+	buf_put_str(out, str_from(order, 1));
+}
+
 enum err
 task_order_make(const struct external_connector *c, struct str params,
     const struct str *granted, struct str credential, struct buf *out,
@@ -352,17 +369,7 @@ task_order_make(const struct external_connector *c, struct str params,
 	if (e != OK)
 		return e;
 	external_keys_put(c, params, &keys);
-	/* At once, so that no copy of the secret stays behind. */
-	buf_reserve(out, plain.n + keys.n + credential.n + 32);
-	if (keys.n == 0 && credential.n == 0) {
-		buf_put_str(out, buf_str(&plain));
-		return OK;
-	}
-	json_object(out, NULL);
-	json_name(out, "credentials");
-	external_credential_join(buf_str(&keys), credential, out);
-	buf_put_char(out, ',');
-	buf_put_str(out, str_from(buf_str(&plain), 1));
+	task_order_join(buf_str(&plain), buf_str(&keys), credential, out);
 	return OK;
 }
 

@@ -99,6 +99,11 @@ MUST_USE enum err task_order_make(const struct external_connector *,
     struct str params, const struct str *granted, struct str credential,
     struct buf *out, struct why *);
 
+/* Append an order with the keys and the credential, both of which may be empty.
+ * The buffer is then to be zeroed by the caller. */
+void task_order_join(struct str order, struct str keys, struct str credential,
+    struct buf *out);
+
 /* Whether two endpoints are equal but for their queries. */
 bool task_endpoints_agree(struct str, struct str);
 

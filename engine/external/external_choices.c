@@ -129,7 +129,12 @@ check_api(struct external_reading *r, const char *place,
 	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
 
 	CHECK(doc != NULL);
-	CHECK(json_description_read(c->api, &a, &api, NULL) == OK);
+	/* The rest of it has been checked. */
+	if (json_description_read(c->api, &a, &api, NULL) != OK) {
+		yyjson_mut_doc_free(doc);
+		return external_read_refuse(r, place, "the host of api.url has "
+		    "a placeholder, so that the host of choices is not known");
+	}
 	yyjson_mut_doc_set_root(doc, make_api(c, x, x->url, doc));
 	yyjson_doc *read = yyjson_mut_doc_imut_copy(doc, NULL);
 	CHECK(read != NULL);

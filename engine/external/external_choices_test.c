@@ -18,6 +18,15 @@
 	"{'x-ui':'password'},'other':{'default':'o'},'board':{" members "}", \
 	"'kind'", A "/x?k={kind}&b={board}", "")
 
+/* The API is at an instance that the user has chosen. */
+#define INSTANCE(url)                                                        \
+	"{'name':'n','version':1,'title':'T','schema':{},'docIdField':'id'," \
+	"'credential':'oauth','oauth':{'kind':'oauth2','authorize':"         \
+	"'https://{at}/a','token':'https://{at}/t','parameters':{'at':"      \
+	"'b.example'}},'parameters':{'type':'object','properties':{'board':" \
+	"{" CHOICES(url) "}}},'api':{'url':'https://{at}/x?b={board}',"      \
+	"'label':'l','items':'/i','id':'/id','auth':{'kind':'bearer'}}}"
+
 static struct external_connector *
 load(const char *url)
 {
@@ -70,6 +79,11 @@ wrong_declarations_are_refused(void **state)
 		    "board.x-choices: it is not the address of a list" },
 		{ BOARD(CHOICES("https://{kind}@a.example/")), "parameters."
 		    "properties.board.x-choices: it is not the address" },
+		/* Where a user signs in at an instance. */
+		{ INSTANCE("https://{at}/x"), "parameters.properties.board."
+		    "x-choices.url: there is no parameter for {at}" },
+		{ INSTANCE(A "/x"), "parameters.properties.board.x-choices: "
+		    "the host of api.url has a placeholder" },
 		{ BOARD(CHOICES("ftp://a.example/")), "parameters.properties."
 		    "board.x-choices: it is not the address" },
 	};

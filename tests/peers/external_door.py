@@ -4,6 +4,8 @@ back ends, and `argiope external simulate-backend` as the other side.
 
 usage: external_door.sh PROGRAM
 """
+from concurrent.futures import ThreadPoolExecutor
+
 from external_door_peer import *
 from external_peer import Backend
 
@@ -118,6 +120,69 @@ def checks(s, api, safe):
     same("check: an invalid document", (said["ok"], named(said)[3]),
          (False, ("documents", False)))
     api.items[3] = api.item(4)
+    api.forget()
+
+
+def with_choices(api):
+    """Parameters, one of which has its options from the API."""
+    return {"type": "object", "required": ["kind"], "properties": {
+        "kind": {"x-ui": "string"}, "most": {"x-ui": "integer"},
+        "board": {"x-ui": "list", "x-choices": {
+            "url": api.base + "/boards?like={query}&kind={kind}",
+            "items": "/items", "value": "/id", "label": "/name"}}}}
+
+
+def choices(s, api, safe):
+    def ask(connector="boards", **body):
+        return s.ask("POST", f"/external/{connector}/choices", body)
+
+    code, said = ask(name="board", query="to do", params={"kind": "a"})
+    same("choices: options", (code, said["payload"]["options"]), (200, [
+        {"value": str(i), "label": f"näme {i}"} for i in range(1, 11)]))
+    same("... one call, with query and parameter", api.asked,
+         [{"like": "to do", "kind": "a"}])
+    api.forget()
+    code, said = ask(name="board")
+    same("choices: without query and parameters", (code, api.asked),
+         (200, [{}]))
+    for name, status, text, body in (
+            ("no name", 400, "name", {}),
+            ("a query that is no text", 400, "query", {
+                "name": "board", "query": 7}),
+            ("a query of 1,025 bytes", 400, "query", {
+                "name": "board", "query": "x" * 1025}),
+            ("params that are a list", 400, "params", {
+                "name": "board", "params": []}),
+            ("a parameter without choices", 404, "name", {"name": "kind"}),
+            ("no such parameter", 404, "name", {"name": "nothing"})):
+        code, said = ask(**body)
+        check(f"choices, {name}: {status}", code == status and
+              text in said["messages"][0], (code, said))
+    same("choices of a connector without any: 404", ask(
+        "things", name="kind")[0], 404)
+    same("a query of 1,024 bytes", ask(name="board", query="x" * 1024)[0],
+         200)
+    code, said = ask("secret", name="board")
+    check("choices, no credential: 400", code == 400 and "credential" in
+          said["messages"][0], said)
+    safe.password = "right"
+    for password, want in (("wrong", 400), ("right", 200)):
+        code, said = ask("secret", name="board", credential={
+            "user": "ada", "password": password})
+        same(f"choices, a {password} password: {want}", code, want)
+    safe.password = None
+    api.statuses = {len(api.asked) + 1: 500}
+    code, said = ask(name="board")
+    check("choices, a source that fails: 503", code == 503 and
+          said["messages"][0].startswith("transient: "), (code, said))
+    api.delay_s = 2
+    with ThreadPoolExecutor(17) as pool:
+        codes = list(pool.map(lambda i: ask(name="board")[0], range(17)))
+    same("17 choices at once: one is 429", sorted(codes), [200] * 16 + [429])
+    api.delay_s = 0
+    form = s.ask("GET", "/external/boards/form")[1]["payload"]
+    same("the form says that there are choices", form["parameters"][
+        "properties"]["board"]["x-choices"], True)
     api.forget()
 
 
@@ -545,7 +610,9 @@ def conformance(place, api):
 def main():
     api, safe, b = Api(), Api("things.example.org"), Back()
     place = connectors("connectors", api.connector(),
-                       safe.connector("secret", credential="basic", api={
+                       api.connector("boards", parameters=with_choices(api)),
+                       safe.connector("secret", credential="basic", parameters=
+                                      with_choices(safe), api={
                            "url": safe.base + "/{kind}?most={most}",
                            "label": "things", "items": "/items", "id": "/id",
                            "auth": {"kind": "basic"},
@@ -555,6 +622,7 @@ def main():
     refusals(s, b)
     connector(s)
     checks(s, api, safe)
+    choices(s, api, safe)
     one_task(s, b, api)
     retries(s, b, api)
     repeats(s, b, api)
