@@ -110,8 +110,8 @@ struct str store_grant_account(const struct store_grant *);
 /*
  * By back end, connector, store_grant_account() and issued, for a credential
  * without a token, which names neither uuid nor subdomain.  `issued` is
- * compared by whole seconds.  Grants that cannot be opened are left out.  STATE: several
- * users match.
+ * compared by whole seconds.  Grants that cannot be opened are left out.
+ * STATE: several users match.
  */
 MUST_USE enum err store_grant_find_issued(struct store *,
     const struct seal_key *, struct str backend, struct str connector,
