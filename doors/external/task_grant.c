@@ -11,7 +11,8 @@
  * A run goes on with a new access token: calls that are out end with the former
  * one.  Some providers end that as soon as they give a new one, so a source may
  * refuse it near its renewal.  The run has failed then, and another one begins
- * at the cursor that was committed last, with the next token.
+ * at the cursor that was committed last, with the next token: at once if the
+ * run was given that already, and the call that was refused had the one before.
  */
 #include "base/hash.h"
 #include "doors/external/task_order.h"
@@ -140,6 +141,7 @@ give_token(struct task_run *t, const struct oauth_granted *g, uint64_t token)
 		task_run_log(t, "info", "it goes on with a new token of the "
 		    "provider");
 	t->grant.token = token;
+	t->grant.was_given = t->run != NULL;
 	t->grant.waits_from = (struct mono){ 0 };
 	t->grant.refused_looks = 0;
 	buf_free(&t->grant.refusal);
@@ -172,7 +174,7 @@ use_grant(struct task_run *t, const struct oauth_granted *g)
 	uint64_t token = hash_bytes(k->access, 1);
 
 	if (t->run == NULL && t->grant.refusal.n > 0 &&
-	    token == t->grant.token) {
+	    token == t->grant.token && !t->grant.was_given) {
 		judge_refusal(t, k->refresh_at.us != 0 &&
 		    k->refresh_at.us <= now.us + DUE_SOON_US);
 		return;

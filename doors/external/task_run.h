@@ -58,6 +58,8 @@ struct task_grant {
 	struct secret_memory secrets;
 	struct str params;           /* whole, for the next run; in `secrets` */
 	uint64_t token;              /* hash of the run's access token */
+	bool was_given;              /* to the run while calls may have been
+	                              * out with the one before */
 	/* Of oauthParameters, for the address of the run. */
 	struct str values[OAUTH_PARAMS_MAX];
 	bool has_values;
