@@ -29,6 +29,7 @@ C = canaries.texts
 SIGNED = "store", "backup", "dump"
 # The daemon's own, in locked pages of its memory as long as it runs.
 OWN = "header", "ticket"
+STRANGER = "eve"                 # whose password the source refuses
 
 
 def store_setting():
@@ -162,7 +163,7 @@ def tasks(s):
     same("a task with a field of its own is done", s.ends(
         "custom", connector="bearer"), "done")
     same("... which was used", signed[-1], "Bearer " + C["custom"])
-    begin(s, "wrong", password=C["wrong"])
+    begin(s, "wrong", user=STRANGER, password=C["wrong"])
     same("a wrong password: failed", s.ends("wrong", connector="secret"),
          "failed")
     b.reply = None
@@ -199,10 +200,10 @@ def refusals(s):
     refused("no such connector", 404, fine, "/external/" + C["broken"] +
             "/task")
     refused("a stranger's token", 401, fine, token=C["stranger"])
-    for password in C["checked"], C["wrong"]:
+    for user, password in (C["user"], C["checked"]), (STRANGER, C["wrong"]):
         code, said = s.ask("POST", "/external/secret/check", {
             "params": {"kind": "a", "pin": C["parameter"]}, "credential": {
-                "user": C["user"], "password": password}})
+                "user": user, "password": password}})
         same("check: its answer", said["payload"]["ok"],
              password == C["checked"])
         canaries.look("refusals", json.dumps(said).encode())
@@ -211,18 +212,25 @@ def refusals(s):
 # ---- The search -------------------------------------------------------------------------
 
 def memory_of(s):
-    """All that can be read of a process's memory, but for pages of zeroes; None
+    """All that a process can write of its memory, but for pages of zeroes; None
     where it may not be read."""
-    pid, found = s.child.pid, []
-    with open(f"/proc/{pid}/maps") as f:
-        ranges = [line.split()[0].split("-") for line in f]
+    pid, found, ranges = s.child.pid, [], []
+    with open(f"/proc/{pid}/smaps") as f:
+        for line in f:
+            words = line.split()
+            if len(words) > 1 and "-" in words[0] and "w" in words[1]:
+                ranges.append(words[0].split("-"))
+            elif len(words) > 1 and "-" in words[0]:
+                ranges.append(None)
+            elif words[:2] == ["Rss:", "0"]:
+                ranges[-1] = None        # Nothing of it is there.
     try:
         f = open(f"/proc/{pid}/mem", "rb", 0)
     except PermissionError:
         skip("memory", "it may not be read here")
         return None
     with f:
-        for first, last in ranges:
+        for first, last in filter(None, ranges):
             try:
                 f.seek(int(first, 16))
                 found.append(f.read(int(last, 16) - int(first, 16)).replace(
@@ -326,7 +334,7 @@ signed, seen, opened = [], [], []
 data = os.path.join(PLACE, "door-" + PLANTED)
 store = store_setting()
 api, b = Loud("things.example.org"), Back()
-api.wrong = {basic(C["user"], C["wrong"])}
+api.wrong = {basic(STRANGER, C["wrong"])}
 site = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
 threading.Thread(target=site.serve_forever, daemon=True).start()
 place = connectors("connectors-" + PLANTED, declared("basic", "secret"),
