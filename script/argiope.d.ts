@@ -80,6 +80,59 @@ interface TaskContext {
   randomId(prefix?: string): string;
 }
 
+/** The argument of a connector's `run` and `check`. */
+interface ConnectorContext extends
+  Pick<TaskContext, "session" | "sleep" | "waitUntil" | "log"> {
+  /** `auth` signs with the run's credential, for `hosts` of the module. */
+  fetch(url: string | URL, o?: FetchOptions): Promise<Response>;
+  readonly door: "external";
+  /** In their normal form; a password is a placeholder. */
+  readonly params: Obj;
+  /** What is no secret: user, instance, expiry. */
+  readonly credential: Obj | null;
+  /** true: waits end at once, and 15 s remain. */
+  readonly stopping: boolean;
+  readonly seeds: { id?: string; token?: Json; uid?: string }[];
+  /** 256 KiB; committed with the documents that were emitted before. */
+  readonly state: { get(key: string): Json | undefined; set(key: string, value: Json): void };
+  /** Returns when the documents are in the spool. */
+  emit(documents: Obj | Obj[], label?: string): Promise<void>;
+  /** For harvests: has no effect. */
+  count(label: string, n?: number): void;
+  note(level: "info" | "warning" | "error", code: string, message: string, seedId?: string): void;
+  /** For harvests: has no effect. */
+  updateSeed(id: string, o: { token?: Json; uid?: string }): void;
+  /** A part of the task's next status. */
+  progress(message: string): void;
+}
+
+/** The default export of a connector's module. */
+interface Connector {
+  name: string;
+  version: string | number;
+  title: string;
+  description?: string;
+  image?: string;
+  platform?: string;
+  kind?: "batch" | "stream";
+  serves?: ("harvest" | "external")[];
+  types?: string[];
+  parameters?: Obj;
+  /** "NAME" for TLS at port 443, or "NAME:PORT". */
+  hosts?: string[];
+  credential?: "none" | "basic" | "oauth" |
+    { external: "none" | "basic" | "oauth"; fields?: string[] };
+  oauth?: Obj;
+  schema: Obj;
+  docIdField: string;
+  analysis?: Obj;
+  run(ctx: ConnectorContext): void | Promise<void>;
+  check?(ctx: ConnectorContext): void | Promise<void>;
+  choices?: { [parameter: string]: (ctx: ConnectorContext, o: { query: string }) =>
+    Choice[] | Promise<Choice[]> };
+}
+interface Choice { value: string | number; label?: string }
+
 interface FetchOptions {
   method?: string;
   headers?: Dict;
@@ -223,6 +276,10 @@ declare class MutationError extends Error {
 }
 declare class ReplayMiss extends Error {}
 declare class TransientError extends Error {}
+/** A connector's: the user must act, as on parameters or the account. */
+declare class ConfigError extends Error {
+  constructor(message?: string, options?: { cause?: unknown });
+}
 declare class PermanentError extends Error {}
 
 /* The globals that ECMAScript 2023 does not have. */

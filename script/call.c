@@ -20,9 +20,24 @@ kept_bytes(const struct call *c)
 	return sizeof(*c) + c->json.n + c->body.n;
 }
 
+/* Another one of those that keep their order waits before it. */
+static bool
+is_behind(const struct run *r, const struct call *c)
+{
+	LIST_EACH(other, &r->waiting, struct call, node) {
+		if (other == c)
+			return false;
+		if (other->in_order)
+			return true;
+	}
+	return false;
+}
+
 static bool
 may_send(const struct run *r, const struct call *c)
 {
+	if (c->in_order && is_behind(r, c))
+		return false;
 	if (c->is_fetch &&
 	    (int64_t)r->fetches_sent >= r->limits.fetches_at_once_max)
 		return false;

@@ -20,6 +20,7 @@ static const struct {
 	[ERROR_REPLAY_MISS] = { "ReplayMiss", "replay_miss", false },
 	[ERROR_TRANSIENT] = { "TransientError", "transient", true },
 	[ERROR_PERMANENT] = { "PermanentError", "permanent", false },
+	[ERROR_CONFIG] = { "ConfigError", "config", false },
 };
 
 #define MESSAGE_BYTES_MAX 2000u

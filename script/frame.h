@@ -32,9 +32,11 @@
 	X(RECOMPUTE, 'c', "daemon: call the callbacks again")                 \
 	X(STOP,      's', "daemon: end the run, for a reason")                \
 	X(FINISH,    'f', "daemon: the run is over, the next one may come")   \
+	X(END,       'e', "daemon: a connector is to end soon")               \
 	X(READY,     'R', "process: which layers of the sandbox hold")        \
 	X(CALL,      'C', "process: a host call")                             \
 	X(LOG,       'L', "process: a line of the log")                       \
+	X(NOTE,      'N', "process: a connector's note, or its progress")     \
 	X(DONE,      'D', "process: the outcome of the run")
 
 enum frame_kind {

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/json.h"
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "script/fetch.h"
@@ -19,6 +20,7 @@ static const char *const error_names[ERROR_COUNT] = {
 	[ERROR_REPLAY_MISS] = "ReplayMiss",
 	[ERROR_TRANSIENT] = "TransientError",
 	[ERROR_PERMANENT] = "PermanentError",
+	[ERROR_CONFIG] = "ConfigError",
 };
 
 /* ---- Chance ------------------------------------------------------------- */
@@ -130,16 +132,43 @@ cut_text(struct str s, size_t max)
 	return str_cut(s, 0, max);
 }
 
+/* Whether there is room for one more. */
+static bool
+take_line(struct run *r)
+{
+	run_renew_minute(r);
+	bool has_room = r->log_lines < r->limits.log_lines_max;
+
+	r->log_lines += has_room;
+	r->log_dropped += !has_room;
+	return has_room;
+}
+
+void
+run_note(struct run *r, const char *what, struct str level, struct str code,
+    struct str message)
+{
+	FREED(buf_free) struct buf json = BUF_INIT;
+
+	if (!take_line(r))
+		return;
+	json_object(&json, NULL);
+	json_str(&json, "what", str_of(what));
+	json_str(&json, "level", level);
+	json_str(&json, "code", cut_text(code, RUN_NOTE_CODE_BYTES_MAX));
+	json_str(&json, "message", cut_text(message,
+	    (size_t)r->limits.log_line_bytes_max));
+	buf_put_char(&json, '}');
+	process_send(r->process, FRAME_NOTE, buf_str(&json), STR_NONE);
+}
+
 void
 run_log(struct run *r, struct str category, struct str message)
 {
 	struct buf json = BUF_INIT;
 
-	if (r->log_lines >= r->limits.log_lines_max) {
-		r->log_dropped++;
+	if (!take_line(r))
 		return;
-	}
-	r->log_lines++;
 	buf_put_text(&json, "{\"category\":");
 	text_json(&json, cut_text(category, 64));
 	buf_put_text(&json, ",\"message\":");

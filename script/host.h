@@ -68,6 +68,7 @@ struct script_outcome {
 	struct str class, code, message, stack;
 	struct str mutations;        /* a JSON array */
 	/* Of a configuration: its JSON, and [["tasks","a","run"],...]. */
+	/* Of a connector: what its function has returned, as JSON. */
 	struct str config, functions;
 	int64_t cpu_ns, wall_ns, turn_ns;
 	int64_t heap_bytes, log_dropped, fetches, body_bytes;
@@ -83,6 +84,11 @@ struct script_run_events {
 	void (*on_cancel)(struct script_run *, struct script_call *);
 	void (*on_log)(struct script_run *, struct str category,
 	    struct str message);
+	/*
+	 * Of a connector: {"what":"note","level":…,"code":…,"message":…}, or
+	 * "progress" with its message.  NULL for other runs.
+	 */
+	void (*on_note)(struct script_run *, yyjson_val *note);
 	/*
 	 * A call, sleeps too, has been answered: the order in which these come
 	 * is what a replay has to repeat.  May be NULL.
@@ -100,6 +106,8 @@ struct script_run {
 	/* The owner sets these and keeps what they point to; the rest is 0. */
 	struct script_bundle *bundle;
 	bool is_config;              /* read the configuration, run no task */
+	/* Call a function of the module: "call" of the input has its path. */
+	bool is_connector;
 	bool keep_on_failure;        /* onFailure: "store" */
 	bool skip_sleep;             /* simulations: sleeps return at once */
 	bool owns_sleep;             /* replays: sleeps come to on_call, too */
@@ -120,6 +128,10 @@ struct script_run {
 	int64_t cpu_start_ns, cpu_ns, turn_ns;
 	struct mono began, turn_began, ended;
 	bool is_done, is_stopped;
+	bool is_ending;              /* script_run_end() was called */
+	/* When a connector's minutes began: of its log, of its time. */
+	struct mono minute, cpu_minute;
+	int64_t cpu_total_ns;        /* of the minutes before this one */
 	int recomputed;
 	unsigned lost_starts;        /* processes that ended before it began */
 };
@@ -136,6 +148,11 @@ MUST_USE enum err script_run_recompute(struct script_run *, struct str current,
     struct why *);
 /* After on_done: the owner needs the run's state no more. */
 void script_run_finish(struct script_run *);
+/*
+ * Ask a connector to end: `stopping` is true, and what it sleeps for is over.
+ * on_done follows when it has ended by itself.
+ */
+void script_run_end(struct script_run *);
 /* End it wherever it is; on_cancel is called for its calls, on_done is not. */
 void script_run_cancel(struct script_run *);
 
@@ -161,6 +178,12 @@ void script_run_cancel(struct script_run *);
  *    session_store    {"name":…,"data":…}      {"data":…,"version":…}
  *    session_fail     {"name":…,"message":…}   null; its login has failed
  *    session_invalidate  {"name":…}            null
+ *
+ * and, of connectors alone, which have none of read, blob and put_blob:
+ *    emit      {"state":{…}} and documents,  null: there is room for more
+ *              a JSON array; the state, if
+ *              it has changed, is all of it
+ *    state     {"state":{…}}                 null
  */
 #define SCRIPT_CALL_KINDS(X)                                                 \
 	X(READ,               "read")                                         \
@@ -172,7 +195,9 @@ void script_run_cancel(struct script_run *);
 	X(SESSION_EXPIRED,    "session_expired")                              \
 	X(SESSION_STORE,      "session_store")                                \
 	X(SESSION_FAIL,       "session_fail")                                 \
-	X(SESSION_INVALIDATE, "session_invalidate")
+	X(SESSION_INVALIDATE, "session_invalidate")                           \
+	X(EMIT,               "emit")                                         \
+	X(STATE,              "state")
 
 enum script_call_kind {
 #define SCRIPT_CALL_ENUM(id, text) SCRIPT_CALL_##id,

@@ -62,7 +62,8 @@ process_kill(struct script_process *p, const char *code, const char *fmt, ...)
 	va_end(args);
 	p->killed_code = code;
 	if (p->run != NULL && p->state == PROCESS_RUNNING)
-		p->run->cpu_ns = process_cpu_ns(p) - p->run->cpu_start_ns;
+		p->run->cpu_ns = p->run->cpu_total_ns + process_cpu_ns(p) -
+		    p->run->cpu_start_ns;
 	if (p->state == PROCESS_RUNNING)
 		p->host->running_n--;
 	p->state = PROCESS_ENDING;
@@ -181,6 +182,32 @@ stop_run(struct script_process *p, const char *code, const char *text)
 }
 
 /*
+ * Processor time since the run began, or a connector's minute.  *left: until
+ * the next minute begins.
+ */
+static int64_t
+counted_cpu_ns(struct script_process *p, int64_t *left)
+{
+	struct script_run *r = p->run;
+	int64_t minute = SCRIPT_MINUTE_MS * NS_PER_MS;
+	int64_t cpu = process_cpu_ns(p) - r->cpu_start_ns;
+
+	*left = INT64_MAX;
+	if (!r->is_connector)
+		return cpu;
+	int64_t age = loop_now(p->host->loop).ns - r->cpu_minute.ns;
+	if (age >= minute) {
+		r->cpu_minute = mono_add_ns(r->cpu_minute, age - age % minute);
+		r->cpu_start_ns += cpu;
+		r->cpu_total_ns += cpu;
+		age %= minute;
+		cpu = 0;
+	}
+	*left = minute - age;
+	return cpu;
+}
+
+/*
  * Kill what is over by more than a tenth; ask what is over to stop.  Returns
  * when to look again.
  */
@@ -189,13 +216,14 @@ judge_run(struct script_process *p)
 {
 	struct script_run *r = p->run;
 	const struct script_limits *l = &r->limits;
+	int64_t left;
 	int64_t cpu_max = l->cpu_ms_max * NS_PER_MS;
 	int64_t wall_max = l->wall_ms_max * NS_PER_MS;
 	int64_t turn_max = l->turn_ms_max * NS_PER_MS;
-	int64_t cpu = process_cpu_ns(p) - r->cpu_start_ns;
+	int64_t cpu = counted_cpu_ns(p, &left);
 	int64_t wall = run_wall_ns(r), turn = run_turn_ns(r);
 
-	r->cpu_ns = cpu;
+	r->cpu_ns = r->cpu_total_ns + cpu;
 	if (cpu > OVER(cpu_max))
 		process_kill(p, "limit_cpu", "more than %lld ms of processor "
 		    "time", (long long)l->cpu_ms_max);
@@ -209,7 +237,7 @@ judge_run(struct script_process *p)
 		stop_run(p, "limit_wall", "it took too long");
 	else if (!r->is_done && !r->is_stopped && turn > turn_max)
 		stop_run(p, "limit_turn", "it waited too long for hosts");
-	int64_t next = OVER(cpu_max) - cpu;
+	int64_t next = MIN(OVER(cpu_max) - cpu, left);
 	if (!r->is_done)
 		next = MIN(next, MIN((r->is_stopped ? OVER(wall_max) :
 		    wall_max) - wall, (r->is_stopped ? OVER(turn_max) :
@@ -523,11 +551,14 @@ process_begin(struct script_process *p, struct script_run *r)
 	p->host->running_n++;
 	p->in.message_bytes_max = message_bytes_max(r);
 	r->process = p;
-	r->began = loop_now(p->host->loop);
+	r->began = r->minute = r->cpu_minute = loop_now(p->host->loop);
 	r->cpu_start_ns = process_cpu_ns(p);
-	buf_printf(&json, "{\"mode\":\"%s\",\"keep\":%s,\"main\":",
-	    r->is_config ? "config" : "task", r->keep_on_failure ? "true" :
-	    "false");
+	/* A connector has its process to itself. */
+	p->is_last |= r->is_connector;
+	buf_printf(&json, "{\"mode\":\"%s\",\"keep\":%s,\"stopping\":%s,"
+	    "\"main\":", r->is_config ? "config" : r->is_connector ?
+	    "connector" : "task", r->keep_on_failure ? "true" : "false",
+	    r->is_ending ? "true" : "false");
 	text_json(&json, str_of(bundle_main(r->bundle)));
 	buf_put_text(&json, ",\"task\":");
 	text_json(&json, r->task);

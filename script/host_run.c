@@ -34,6 +34,16 @@ run_wall_ns(const struct script_run *r)
 	return run_has_begun(r) ? now_ns(r) - r->began.ns - run_turn_ns(r) : 0;
 }
 
+/* A connector's time without a host call begins anew. */
+static void
+renew_wall(struct script_run *r)
+{
+	if (!r->is_connector || !run_has_begun(r))
+		return;
+	r->began = r->turn_began = loop_now(r->host->loop);
+	r->turn_ns = 0;
+}
+
 void
 script_call_wait_turn(struct script_call *c, bool waits)
 {
@@ -135,6 +145,7 @@ send_answer(struct script_call *c, const char *what, struct str json,
 	struct script_process *p = c->run->process;
 	struct buf text = BUF_INIT;
 
+	renew_wall(c->run);
 	c->run->body_bytes += (int64_t)body.n;
 	if (c->run->events->on_answer != NULL)
 		c->run->events->on_answer(c->run, c);
@@ -183,9 +194,29 @@ begin_sleep(struct script_call *c)
 	if (c->run->skip_sleep)
 		ms = 0;
 	/* Longer than any run may last; the sum must not overflow. */
-	ms = MAX((int64_t)0, MIN(ms, (int64_t)86400000));
+	ms = c->run->is_ending ? 0 : MAX((int64_t)0, MIN(ms,
+	    (int64_t)86400000));
+	if (c->run->is_connector)
+		script_call_wait_turn(c, true);
 	c->timer.fire = sleep_is_over;
 	loop_timer_set(loop, &c->timer, mono_add_ms(loop_now(loop), ms));
+}
+
+/* What connectors alone may call, and what they may not. */
+static bool
+may_call_kind(const struct script_run *r, enum script_call_kind kind)
+{
+	switch (kind) {
+	case SCRIPT_CALL_EMIT:
+	case SCRIPT_CALL_STATE:
+		return r->is_connector;
+	case SCRIPT_CALL_READ:
+	case SCRIPT_CALL_BLOB:
+	case SCRIPT_CALL_PUT_BLOB:
+		return !r->is_connector;
+	default:
+		return true;
+	}
 }
 
 /* Reject calls that an intact script process never makes. */
@@ -197,7 +228,8 @@ may_call(const struct script_run *r, const struct script_call *c,
 
 	if (!good)
 		(void)why(w, ERR_INPUT, "call: its number is %u", c->id);
-	else if (c->kind == SCRIPT_CALL_KIND_COUNT || c->args == NULL)
+	else if (c->kind == SCRIPT_CALL_KIND_COUNT || c->args == NULL ||
+	    !may_call_kind(r, c->kind))
 		good = why(w, ERR_INPUT, "call: of no known kind") == OK;
 	else if (r->is_config)
 		good = why(w, ERR_INPUT, "call: none while a configuration is "
@@ -240,6 +272,7 @@ take_call(struct script_run *r, const struct message *m, struct why *w)
 		free(c);
 		return false;
 	}
+	renew_wall(r);
 	buf_put_str(&c->body, m->body);
 	list_put(&r->calls, &c->node);
 	r->last_call = c->id;
@@ -256,6 +289,45 @@ take_call(struct script_run *r, const struct message *m, struct why *w)
 
 /* ---- Log ---------------------------------------------------------------- */
 
+/* One more line, unless that is more than an intact process sends.  What a
+ * connector sends around the end of a minute is dropped. */
+static bool
+take_line(struct script_run *r, struct str message, bool *dropped)
+{
+	struct mono now = loop_now(r->host->loop);
+
+	if (r->is_connector && now.ns - r->minute.ns >= SCRIPT_MINUTE_MS *
+	    NS_PER_MS) {
+		r->minute = now;
+		r->log_lines = 0;
+	}
+	bool has_room = r->log_lines < r->limits.log_lines_max;
+	*dropped = !has_room && r->is_connector;
+	r->log_lines += has_room;
+	return (has_room || *dropped) && message.p != NULL &&
+	    (int64_t)message.n <= r->limits.log_line_bytes_max;
+}
+
+static bool
+take_note(struct script_run *r, const struct message *m, struct why *w)
+{
+	yyjson_doc *doc = yyjson_read(m->json.p, m->json.n, 0);
+	yyjson_val *root = yyjson_doc_get_root(doc);
+	bool dropped = false;
+	bool good = r->is_connector && take_line(r, json_text(yyjson_obj_get(
+	    root, "message")), &dropped) &&
+	    yyjson_is_str(yyjson_obj_get(root, "what")) &&
+	    yyjson_is_str(yyjson_obj_get(root, "level")) &&
+	    yyjson_is_str(yyjson_obj_get(root, "code"));
+
+	if (!good)
+		(void)why(w, ERR_INPUT, "note: it is none");
+	else if (!dropped)
+		r->events->on_note(r, root);
+	yyjson_doc_free(doc);
+	return good;
+}
+
 static bool
 take_log(struct script_run *r, const struct message *m, struct why *w)
 {
@@ -263,17 +335,13 @@ take_log(struct script_run *r, const struct message *m, struct why *w)
 	yyjson_val *root = yyjson_doc_get_root(doc);
 	struct str category = json_text(yyjson_obj_get(root, "category"));
 	struct str message = json_text(yyjson_obj_get(root, "message"));
-	bool good = category.p != NULL && message.p != NULL &&
-	    r->log_lines < r->limits.log_lines_max &&
-	    (int64_t)message.n <= r->limits.log_line_bytes_max;
+	bool dropped = false;
+	bool good = category.p != NULL && take_line(r, message, &dropped);
 
-	if (good) {
-		r->log_lines++;
-		if (r->events->on_log != NULL)
-			r->events->on_log(r, category, message);
-	} else {
+	if (!good)
 		(void)why(w, ERR_INPUT, "log: a line too many, or too long");
-	}
+	else if (!dropped && r->events->on_log != NULL)
+		r->events->on_log(r, category, message);
 	yyjson_doc_free(doc);
 	return good;
 }
@@ -367,7 +435,9 @@ take_done(struct script_run *r, const struct message *m, struct why *w)
 	    "allowFailure"));
 	o.has_callbacks = yyjson_is_true(yyjson_obj_get(root, "callbacks"));
 	o.mutations = m->body;
-	r->process->is_last = yyjson_is_true(yyjson_obj_get(root, "last"));
+	/* A connector has its process to itself. */
+	r->process->is_last = r->is_connector ||
+	    yyjson_is_true(yyjson_obj_get(root, "last"));
 	o.cpu_ns = number_of(root, "cpu_ns");
 	o.heap_bytes = number_of(root, "heap_bytes");
 	o.log_dropped = number_of(root, "log_dropped");
@@ -396,6 +466,8 @@ run_take_message(struct script_run *r, const struct message *m,
 		return take_call(r, m, w);
 	case FRAME_LOG:
 		return take_log(r, m, w);
+	case FRAME_NOTE:
+		return take_note(r, m, w);
 	case FRAME_DONE:
 		return take_done(r, m, w);
 	default:
@@ -433,6 +505,34 @@ script_run_finish(struct script_run *r)
 	if (p != NULL && p->run == r)
 		process_release(p);
 	host_schedule(h);
+}
+
+void
+script_run_end(struct script_run *r)
+{
+	struct list sleeping;
+
+	if (r->is_ending)
+		return;
+	r->is_ending = true;
+	if (r->process == NULL || r->process->state != PROCESS_RUNNING ||
+	    r->is_done)
+		return;
+	process_queue(r->process, FRAME_END, STR("{}"), STR_NONE);
+	/* Each answer takes its call off the list. */
+	list_init(&sleeping);
+	for (struct list *at = r->calls.next; at != &r->calls;) {
+		struct script_call *c = LIST_ITEM(at, struct script_call,
+		    node);
+		at = at->next;
+		if (c->kind != SCRIPT_CALL_SLEEP || r->owns_sleep)
+			continue;
+		list_take(&c->node);
+		list_put(&sleeping, &c->node);
+	}
+	while (!list_empty(&sleeping))
+		script_call_answer(LIST_ITEM(sleeping.next,
+		    struct script_call, node), STR("null"), STR_NONE);
 }
 
 void

@@ -35,7 +35,18 @@ struct script_limits {
  */
 #define SCRIPT_REQUEST_BYTES_MAX ((size_t)16 << 20)
 
+/* A connector's state: keys and values as JSON. */
+#define SCRIPT_STATE_BYTES_MAX ((size_t)256 << 10)
+
 /* Of the settings. */
 struct script_limits script_limits_of(const struct conf *);
+/*
+ * Those of a connector's run: its processor time and its log lines are of a
+ * minute, its wall is the time without a host call, and fetches and turns have
+ * no limit.
+ */
+struct script_limits script_limits_of_connector(const struct conf *);
+/* The minute of a connector's limits. */
+#define SCRIPT_MINUTE_MS INT64_C(60000)
 
 #endif

@@ -54,6 +54,7 @@ struct call {
 	struct list node;
 	uint32_t id;
 	bool is_fetch, is_sent;
+	bool in_order;               /* it passes no other such call */
 	size_t bytes;                /* of its body */
 	bool is_dropped;             /* nobody waits for it any more */
 	/* Make the promise's value of the answer; may be NULL: `value`. */
@@ -67,9 +68,11 @@ struct call {
 #define CALLS_SENT_MAX 64u
 
 enum error_class { ERROR_FETCH, ERROR_NOT_FOUND, ERROR_MUTATION,
-	ERROR_REPLAY_MISS, ERROR_TRANSIENT, ERROR_PERMANENT, ERROR_COUNT };
+	ERROR_REPLAY_MISS, ERROR_TRANSIENT, ERROR_PERMANENT, ERROR_CONFIG,
+	ERROR_COUNT };
 
 struct op;
+struct connector_state;
 
 struct run {
 	struct process *process;
@@ -77,7 +80,8 @@ struct run {
 	yyjson_doc *doc;             /* of the RUN message */
 	yyjson_val *input;           /* the lease */
 	struct str task, id;         /* of the pair; in `doc` */
-	bool is_config;
+	bool is_config, is_connector;
+	bool is_stopping;            /* a connector has been told to end */
 
 	JSRuntime *rt;
 	JSContext *ctx;
@@ -90,6 +94,8 @@ struct run {
 	char breach_text[160];
 	bool is_clean;               /* ... while no script was running */
 	int64_t cpu_start, wall_start, waited_ns;
+	/* Of a connector: processor time and log lines are limited a minute. */
+	int64_t minute, minute_cpu_start, run_start;
 
 	uint64_t seed[2];
 	int64_t now_ms;              /* the run's clock, which stands */
@@ -109,6 +115,7 @@ struct run {
 	bool allow_failure;
 	int64_t log_lines, log_dropped;
 	struct states *states;       /* what callbacks are given */
+	struct connector_state *connector;
 	int recomputed;
 };
 
@@ -131,6 +138,11 @@ void runtime_close(struct run *);
 bool runtime_drain(struct run *);
 /* Processor time of this run so far. */
 int64_t run_cpu_ns(const struct run *);
+/* A host call was answered: the clock of a connector moves, and its time
+ * without a call begins anew. */
+void run_note_answer(struct run *);
+/* A connector's limits of a minute begin anew when the next one has begun. */
+void run_renew_minute(struct run *);
 /* Import the bundle's main module: a promise of its namespace. */
 JSValue runtime_import(struct run *, const char *path);
 /* Compile what has no bytecode yet. */
@@ -143,6 +155,10 @@ bool globals_install(struct run *);
 uint64_t run_random(struct run *);
 /* A line of the log, if there is room for one. */
 void run_log(struct run *, struct str category, struct str message);
+/* A connector's "note" or "progress", which counts as a line of the log. */
+#define RUN_NOTE_CODE_BYTES_MAX 64u
+void run_note(struct run *, const char *what, struct str level,
+    struct str code, struct str message);
 
 /* ---- fault.c ------------------------------------------------------------ */
 
@@ -176,8 +192,24 @@ void call_drop_all(struct run *);
 /* Settle the call that an ANSWER is for. */
 void call_answer(struct run *, const struct message *);
 
+/* ---- connector.c -------------------------------------------------------- */
+
+/* The context of a connector's run(), check() or choices. */
+JSValue connector_context(struct run *);
+/* Tell the daemon what it has not heard of: state, progress.  Before waiting,
+ * and at the end. */
+void connector_flush(struct run *);
+void connector_free(struct run *);
+
 /* ---- task.c, mutation.c, callback.c ------------------------------------- */
 
+/* fetch, session, sleep, waitUntil and log. */
+bool task_install_shared(struct run *, JSValueConst context,
+    JSValueConst sessions);
+/* The text of `v`, into `out`.  False: an exception, "WHO: WHAT is no
+ * string". */
+bool task_take_text(JSContext *, const char *who, const char *what,
+    JSValueConst v, struct buf *out);
 /* The context of a task's run(); `sessions` is the configuration's. */
 JSValue task_context(struct run *, JSValueConst sessions);
 /* Put the functions that queue operations into `ctx_object`. */

@@ -148,6 +148,7 @@
 		makeError("ReplayMiss", []),
 		makeError("TransientError", ["code", "retryAfter"]),
 		makeError("PermanentError", ["code"]),
+		makeError("ConfigError", []),
 		{ makeSessions, lines, events },
 	];
 })()

@@ -138,15 +138,42 @@ run_cpu_ns(const struct run *r)
 	return clock_thread_cpu_ns() - r->cpu_start;
 }
 
+void
+run_renew_minute(struct run *r)
+{
+	int64_t minute = (clock_mono().ns - r->run_start) / (NS_PER_MS *
+	    SCRIPT_MINUTE_MS);
+
+	if (!r->is_connector || minute == r->minute)
+		return;
+	r->minute = minute;
+	r->minute_cpu_start = run_cpu_ns(r);
+	r->log_lines = 0;
+}
+
+void
+run_note_answer(struct run *r)
+{
+	if (!r->is_connector)
+		return;
+	r->now_ms = clock_wall().us / 1000;
+	r->wall_start = clock_mono().ns;
+	r->waited_ns = 0;
+	run_renew_minute(r);
+}
+
 bool
 run_is_over(void *opaque)
 {
 	struct run *r = opaque;
 	const struct script_limits *l = &r->limits;
 
-	if (r->breach == NULL && run_cpu_ns(r) > l->cpu_ms_max * NS_PER_MS)
+	run_renew_minute(r);
+	if (r->breach == NULL && run_cpu_ns(r) - r->minute_cpu_start >
+	    l->cpu_ms_max * NS_PER_MS)
 		run_breach(r, "limit_cpu", "more than %lld ms of processor "
-		    "time", (long long)l->cpu_ms_max);
+		    "time%s", (long long)l->cpu_ms_max, r->is_connector ?
+		    " in a minute" : "");
 	if (r->breach == NULL && clock_mono().ns - r->wall_start -
 	    r->waited_ns > l->wall_ms_max * NS_PER_MS)
 		run_breach(r, "limit_wall", "more than %lld ms",
@@ -378,7 +405,7 @@ bool
 runtime_open(struct run *r)
 {
 	r->cpu_start = clock_thread_cpu_ns();
-	r->wall_start = clock_mono().ns;
+	r->wall_start = r->run_start = clock_mono().ns;
 	for (size_t i = 0; i < ERROR_COUNT; i++)
 		r->error_protos[i] = JS_UNDEFINED;
 	r->date = r->prelude = JS_UNDEFINED;

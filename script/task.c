@@ -52,10 +52,9 @@ read_options(JSContext *ctx, const char *who, JSValueConst v,
 	return doc;
 }
 
-/* The text of `v`, into `out`.  False: an exception. */
-static bool
-take_text(JSContext *ctx, const char *who, const char *what, JSValueConst v,
-    struct buf *out)
+bool
+task_take_text(JSContext *ctx, const char *who, const char *what,
+    JSValueConst v, struct buf *out)
 {
 	size_t n = 0;
 	const char *text;
@@ -210,7 +209,7 @@ get_item(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv)
 		if (!named)
 			return JS_ThrowTypeError(ctx,
 			    "getItem: id is no string");
-	} else if (!take_text(ctx, "getItem", "the id", q, &id)) {
+	} else if (!task_take_text(ctx, "getItem", "the id", q, &id)) {
 		return JS_EXCEPTION;
 	}
 	struct buf json = BUF_INIT;
@@ -262,7 +261,8 @@ get_metadata(JSContext *ctx, JSValueConst this_val, int argc,
 			return JS_ThrowTypeError(ctx,
 			    "getMetadata: taskName is no string");
 	} else {
-		if (!take_text(ctx, "getMetadata", "the task's name", q, &task))
+		if (!task_take_text(ctx, "getMetadata", "the task's name", q,
+		    &task))
 			return JS_EXCEPTION;
 		buf_put_str(&id, r->id);
 	}
@@ -307,7 +307,7 @@ get_blob(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv)
 			return JS_ThrowTypeError(ctx,
 			    "getBlob: name is no string");
 	} else {
-		if (!take_text(ctx, "getBlob", "the name", q, &name))
+		if (!task_take_text(ctx, "getBlob", "the name", q, &name))
 			return JS_EXCEPTION;
 		buf_put_str(&id, r->id);
 	}
@@ -360,7 +360,7 @@ wait_until(JSContext *ctx, JSValueConst this_val, int argc,
 			return JS_ThrowTypeError(ctx,
 			    "waitUntil: that is no time");
 	} else {
-		if (!take_text(ctx, "waitUntil", "the time",
+		if (!task_take_text(ctx, "waitUntil", "the time",
 		    argc > 0 ? argv[0] : JS_UNDEFINED, &text))
 			return JS_EXCEPTION;
 		if (!wall_from_iso(buf_str(&text), &at))
@@ -390,7 +390,7 @@ log_line(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv)
 		r->log_dropped++;
 		return JS_UNDEFINED;
 	}
-	if (!take_text(ctx, "log", "the category", argv[0], &category))
+	if (!task_take_text(ctx, "log", "the category", argv[0], &category))
 		return JS_EXCEPTION;
 	const char *text = JS_ToCStringLen(ctx, &n, argv[1]);
 	if (text == NULL)
@@ -422,7 +422,7 @@ random_id(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv)
 
 	(void)this_val;
 	if (argc > 0 && !JS_IsUndefined(argv[0]) &&
-	    !take_text(ctx, "randomId", "the prefix", argv[0], &id))
+	    !task_take_text(ctx, "randomId", "the prefix", argv[0], &id))
 		return JS_EXCEPTION;
 	/* 128 bits as 26 digits of 5, the first of 3. */
 	for (int i = 25; i >= 0; i--) {
@@ -444,7 +444,7 @@ secret_named(JSContext *ctx, JSValueConst this_val, int argc,
 	FREED(buf_free) struct buf name = BUF_INIT;
 
 	(void)this_val;
-	if (!take_text(ctx, "secret", "the name",
+	if (!task_take_text(ctx, "secret", "the name",
 	    argc > 0 ? argv[0] : JS_UNDEFINED, &name))
 		return JS_EXCEPTION;
 	yyjson_val *secrets = yyjson_obj_get(
@@ -456,13 +456,16 @@ secret_named(JSContext *ctx, JSValueConst this_val, int argc,
 	return value_string(ctx, text);
 }
 
+/* Those that connectors have, too. */
+static const JSCFunctionListEntry shared_functions[] = {
+	JS_CFUNC_DEF("sleep", 1, sleep_ms),
+	JS_CFUNC_DEF("waitUntil", 1, wait_until),
+	JS_CFUNC_DEF("log", 2, log_line),
+};
 static const JSCFunctionListEntry functions[] = {
 	JS_CFUNC_DEF("getItem", 1, get_item),
 	JS_CFUNC_DEF("getMetadata", 1, get_metadata),
 	JS_CFUNC_DEF("getBlob", 1, get_blob),
-	JS_CFUNC_DEF("sleep", 1, sleep_ms),
-	JS_CFUNC_DEF("waitUntil", 1, wait_until),
-	JS_CFUNC_DEF("log", 2, log_line),
 	JS_CFUNC_DEF("allowFailure", 1, allow_failure),
 	JS_CFUNC_DEF("randomId", 1, random_id),
 	JS_CFUNC_DEF("secret", 1, secret_named),
@@ -495,6 +498,15 @@ install_fetch(struct run *r, JSValueConst context, JSValueConst sessions)
 	return done;
 }
 
+bool
+task_install_shared(struct run *r, JSValueConst context,
+    JSValueConst sessions)
+{
+	return JS_SetPropertyFunctionList(r->ctx, context, shared_functions,
+	    ARRAY_LEN(shared_functions)) >= 0 &&
+	    install_fetch(r, context, sessions);
+}
+
 JSValue
 task_context(struct run *r, JSValueConst sessions)
 {
@@ -508,8 +520,8 @@ task_context(struct run *r, JSValueConst sessions)
 		return JS_EXCEPTION;
 	}
 	bool done = JS_SetPropertyFunctionList(ctx, c, functions,
-	    ARRAY_LEN(functions)) >= 0 && install_fetch(r, c, sessions) &&
-	    mutation_install(r, c) &&
+	    ARRAY_LEN(functions)) >= 0 &&
+	    task_install_shared(r, c, sessions) && mutation_install(r, c) &&
 	    value_define(ctx, c, "data", JS_GetPropertyStr(ctx, item, "data"))
 	    >= 0 && value_define(ctx, c, "id", value_string(ctx, r->id)) >= 0 &&
 	    value_define(ctx, c, "item", item) >= 0 &&

@@ -27,6 +27,8 @@
 #define MESSAGE_BYTES_MAX ((size_t)512 << 20)
 /* Memory of a run beyond this is given back once the process is idle. */
 #define LARGE_BYTES ((size_t)1 << 20)
+/* What a connector's check() or choices return. */
+#define RESULT_BYTES_MAX ((size_t)1 << 20)
 /* Longer than a run waits for its turn and its pages while all are busy. */
 #define IDLE_MS 1000
 
@@ -136,14 +138,19 @@ take_stop(struct run *r, const struct message *m)
 static void
 wait_for_answer(struct run *r)
 {
+	if (r->is_connector)
+		connector_flush(r);
 	int64_t before = clock_mono().ns;
 	struct message m = process_receive(r->process);
 
 	r->waited_ns += clock_mono().ns - before;
+	run_note_answer(r);
 	if (m.kind == FRAME_ANSWER)
 		call_answer(r, &m);
 	else if (m.kind == FRAME_STOP)
 		take_stop(r, &m);
+	else if (m.kind == FRAME_END)
+		r->is_stopping = true;
 	else
 		_Exit(1);
 }
@@ -255,6 +262,7 @@ send_outcome(struct run *r, struct outcome *o)
 	if (o->config.n > 0) {
 		buf_put_text(&json, ",\"config\":");
 		buf_put_str(&json, buf_str(&o->config));
+		/* Those of a configuration. */
 		buf_put_text(&json, ",\"functions\":[");
 		buf_put_str(&json, buf_str(&o->functions));
 		buf_put_char(&json, ']');
@@ -316,12 +324,33 @@ own_property(JSContext *ctx, JSValueConst obj, struct str name)
 	return has < 0 ? JS_EXCEPTION : v;
 }
 
+/* The promise that a function has returned, or one of its value. */
+static JSValue
+promise_of(JSContext *ctx, JSValue result)
+{
+	JSValue settlers[2], done;
+
+	if (JS_IsException(result) || JS_IsPromise(result))
+		return result;
+	/* Another object may be a promise of the script's own making. */
+	JSValue promise = JS_NewPromiseCapability(ctx, settlers);
+	if (!JS_IsException(promise)) {
+		done = JS_Call(ctx, settlers[0], JS_UNDEFINED, 1, &result);
+		if (JS_IsException(done))
+			JS_FreeValue(ctx, JS_GetException(ctx));
+		JS_FreeValue(ctx, done);
+		JS_FreeValue(ctx, settlers[0]);
+		JS_FreeValue(ctx, settlers[1]);
+	}
+	JS_FreeValue(ctx, result);
+	return promise;
+}
+
 /* Call the task's run(); a promise of its end, or JS_EXCEPTION. */
 static JSValue
 call_task(struct run *r, JSValueConst config)
 {
 	JSContext *ctx = r->ctx;
-	JSValue settlers[2], done;
 	JSValue tasks = own_property(ctx, config, STR("tasks"));
 	JSValue task = own_property(ctx, tasks, r->task);
 	JSValue run = own_property(ctx, task, STR("run"));
@@ -342,20 +371,54 @@ call_task(struct run *r, JSValueConst config)
 	JS_FreeValue(ctx, run);
 	JS_FreeValue(ctx, task);
 	JS_FreeValue(ctx, tasks);
-	if (JS_IsException(result) || JS_IsPromise(result))
-		return result;
-	/* Another object may be a promise of the script's own making. */
-	JSValue promise = JS_NewPromiseCapability(ctx, settlers);
-	if (!JS_IsException(promise)) {
-		done = JS_Call(ctx, settlers[0], JS_UNDEFINED, 1, &result);
-		if (JS_IsException(done))
-			JS_FreeValue(ctx, JS_GetException(ctx));
-		JS_FreeValue(ctx, done);
-		JS_FreeValue(ctx, settlers[0]);
-		JS_FreeValue(ctx, settlers[1]);
+	return promise_of(ctx, result);
+}
+
+/*
+ * The function that "call" of the input names, ["run"] or ["choices","a"], and
+ * in *owner what it is called on.
+ */
+static JSValue
+find_function(struct run *r, JSValueConst module, JSValue *owner)
+{
+	JSContext *ctx = r->ctx;
+	yyjson_val *path = yyjson_obj_get(r->input, "call"), *name;
+	size_t i, n;
+	JSValue at = JS_DupValue(ctx, module);
+
+	*owner = JS_UNDEFINED;
+	yyjson_arr_foreach(path, i, n, name) {
+		JS_FreeValue(ctx, *owner);
+		*owner = at;
+		at = own_property(ctx, *owner, json_text(name));
 	}
-	JS_FreeValue(ctx, result);
-	return promise;
+	return at;
+}
+
+static JSValue
+call_connector(struct run *r, JSValueConst module)
+{
+	JSContext *ctx = r->ctx;
+	JSValue owner, result;
+	JSValue function = find_function(r, module, &owner);
+	JSValue arguments[] = { JS_IsFunction(ctx, function) ?
+		connector_context(r) : JS_UNDEFINED, value_from_json(ctx,
+		yyjson_obj_get(r->input, "argument"), true) };
+
+	if (JS_IsException(function) || JS_IsException(arguments[0]) ||
+	    JS_IsException(arguments[1]))
+		result = JS_EXCEPTION;
+	else if (!JS_IsFunction(ctx, function))
+		result = JS_ThrowTypeError(ctx, "the module has no such "
+		    "function");
+	else
+		result = JS_Call(ctx, function, owner, 2,
+		    (JSValueConst *)arguments);
+	for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
+		JS_FreeValue(ctx, arguments[i]);
+	JS_FreeValue(ctx, function);
+	JS_FreeValue(ctx, owner);
+	return promise_of(ctx, result);
 }
 
 /* Calls that a promise waits for, as the run's own have none. */
@@ -428,6 +491,50 @@ run_task(struct run *r, JSValueConst config, struct outcome *o)
 	finish_mutations(r, o);
 }
 
+/* What the function has returned, as JSON; nothing: null. */
+static void
+write_result(struct run *r, JSValueConst promise, struct outcome *o)
+{
+	struct value_writer w = { .ctx = r->ctx, .out = &o->config,
+		.bytes_max = RESULT_BYTES_MAX };
+	JSValue v = JS_PromiseResult(r->ctx, promise);
+
+	if (JS_IsUndefined(v)) {
+		buf_put_text(&o->config, "null");
+	} else if (!value_write(&w, v)) {
+		buf_clear(&o->config);
+		if (w.reason[0] == '\0')
+			note_exception(r, o);
+		else
+			fault_write_code(&o->error, "result", w.reason);
+	}
+	JS_FreeValue(r->ctx, v);
+}
+
+static void
+run_connector(struct run *r, JSValueConst module, struct outcome *o)
+{
+	JSValue promise = call_connector(r, module);
+
+	if (JS_IsException(promise)) {
+		note_exception(r, o);
+	} else if (settle(r, promise)) {
+		judge_end(r, promise, o);
+		if (o->error.n == 0)
+			write_result(r, promise, o);
+	} else {
+		note_breach(r, o);
+	}
+	JS_FreeValue(r->ctx, promise);
+	call_drop_all(r);
+	if (r->breach != NULL)
+		return;
+	/* What was emitted before a failure is kept, too. */
+	connector_flush(r);
+	if (!wait_for_own(r))
+		note_breach(r, o);
+}
+
 /* The configuration as JSON; functions are named, and left out. */
 static void
 write_config(struct run *r, JSValueConst config, struct outcome *o)
@@ -463,7 +570,8 @@ serve_conflicts(struct run *r, struct outcome *o)
 		if (m.kind == FRAME_FINISH)
 			return;
 		/* Late ones: nothing waits for them any more. */
-		if (m.kind == FRAME_ANSWER || m.kind == FRAME_STOP)
+		if (m.kind == FRAME_ANSWER || m.kind == FRAME_STOP ||
+		    m.kind == FRAME_END)
 			continue;
 		if (m.kind != FRAME_RECOMPUTE)
 			_Exit(1);
@@ -508,6 +616,8 @@ execute_run(struct run *r, const char *main_path, struct outcome *o)
 	if (import_main(r, main_path, &config, o)) {
 		if (r->is_config)
 			write_config(r, config, o);
+		else if (r->is_connector)
+			run_connector(r, config, o);
 		else
 			run_task(r, config, o);
 	}
@@ -528,8 +638,10 @@ begin_run(struct process *p, const struct message *m)
 	r.task = json_text(yyjson_obj_get(root, "task"));
 	r.id = json_text(yyjson_obj_get(yyjson_obj_get(r.input, "item"),
 	    "id"));
-	r.is_config = str_eq(json_text(yyjson_obj_get(root, "mode")),
-	    STR("config"));
+	struct str mode = json_text(yyjson_obj_get(root, "mode"));
+	r.is_config = str_eq(mode, STR("config"));
+	r.is_connector = str_eq(mode, STR("connector"));
+	r.is_stopping = yyjson_is_true(yyjson_obj_get(root, "stopping"));
 	r.allow_failure = yyjson_is_true(yyjson_obj_get(root, "keep"));
 	read_limits(&r.limits, yyjson_obj_get(root, "limits"));
 	list_init(&r.calls);
@@ -541,6 +653,7 @@ begin_run(struct process *p, const struct message *m)
 	serve_conflicts(&r, &o);
 	free_outcome(&o);
 	callback_free(&r);
+	connector_free(&r);
 	mutation_free(&r);
 	call_free_all(&r);
 	runtime_close(&r);
@@ -580,7 +693,8 @@ script_worker_work(unsigned layers, const struct why *broken)
 			take_module(p, &m);
 		else if (m.kind == FRAME_RUN)
 			begin_run(p, &m);
-		else if (m.kind != FRAME_FINISH && m.kind != FRAME_ANSWER)
+		else if (m.kind != FRAME_FINISH && m.kind != FRAME_ANSWER &&
+		    m.kind != FRAME_END)
 			_Exit(1);
 	}
 }

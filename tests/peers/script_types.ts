@@ -108,6 +108,45 @@ const session: SessionConfig = {
   isExpired: (res) => res.url.endsWith("/login"),
 };
 
+const connector: Connector = {
+  name: "c", version: "1", title: "T", description: "D", image: "https://a.example/i",
+  platform: "p", kind: "batch", serves: ["external"], types: ["t"],
+  parameters: { type: "object" }, hosts: ["api.example"], credential: { external: "basic" },
+  oauth: {}, schema: {}, docIdField: "id", analysis: {},
+  async run(ctx) {
+    const since: Json | undefined = ctx.state.get("since");
+    const user: Json | null = ctx.credential?.user ?? ctx.params.kind ?? null;
+    const res = await ctx.fetch(new URL("https://api.example/"), { auth: "bearer" });
+    if (res.status === 401) throw new ConfigError("sign in again", { cause: res });
+    while (!ctx.stopping && ctx.door === "external") await ctx.sleep(5);
+    await ctx.waitUntil(0);
+    await ctx.emit({ id: 1, user, since: since ?? null });
+    await ctx.emit([{ id: 2 }], "label");
+    ctx.state.set("since", ctx.seeds[0]?.token ?? null);
+    ctx.count("label");
+    ctx.note("warning", "code", "text", "seed");
+    ctx.updateSeed("s", { uid: "u", token: 1 });
+    ctx.progress("half");
+    ctx.log("info", (await ctx.session("s")).name);
+  },
+  check: (ctx) => ctx.emit([]),
+  choices: { kind: (_, { query }) => [{ value: query, label: "L" }, { value: 1 }] },
+};
+
+function mustNotCompileConnectors(ctx: ConnectorContext): void {
+  // @ts-expect-error tasks alone read items
+  ctx.getItem("a");
+  // @ts-expect-error the credential is no argument
+  ctx.secret("a");
+  // @ts-expect-error a function is no document
+  void ctx.emit({ id: () => 1 });
+  // @ts-expect-error no such level
+  ctx.note("loud", "code", "text");
+  // @ts-expect-error run() is needed
+  const c: Connector = { name: "c", version: 1, title: "T", schema: {}, docIdField: "id" };
+  console.log(c);
+}
+
 function mustNotCompile(ctx: TaskContext, $: Dollar): void {
   // @ts-expect-error data is read only
   ctx.data = {};
@@ -129,4 +168,4 @@ function mustNotCompile(ctx: TaskContext, $: Dollar): void {
   void ctx.fetch("x", { redirect: "error" });
 }
 
-export { run, parse, globals, session, mustNotCompile };
+export { run, parse, globals, session, connector, mustNotCompileConnectors, mustNotCompile };
