@@ -7,10 +7,13 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "os/file.h"
+#include "os/secret_memory.h"
 
-#define OPEN_RAW STR("{{secret.")
+#define SECRET_OPEN STR("{{secret.")
+#define SECRET_OPEN_CODED STR("%7B%7Bsecret.")
+#define CREDENTIAL_OPEN STR("{{credential.")
+#define CREDENTIAL_OPEN_CODED STR("%7B%7Bcredential.")
 #define CLOSE_RAW STR("}}")
-#define OPEN_CODED STR("%7B%7Bsecret.")
 #define CLOSE_CODED STR("%7D%7D")
 
 struct secret {
@@ -21,8 +24,10 @@ struct secret {
 
 struct secrets {
 	atomic_uint users;
+	struct str open, open_coded;         /* of its placeholders */
 	struct map by_name;          /* name -> struct secret */
 	struct redactor *redactor, *session_redactor;
+	struct secret_memory values;         /* of a credential */
 	struct arena arena;
 };
 
@@ -100,6 +105,15 @@ read_members(yyjson_val *object, struct secret *s, struct arena *a,
 	return read_hosts(yyjson_obj_get(object, "hosts"), s, a, w);
 }
 
+static void
+make_redactors(struct secrets *s, const struct str *values, size_t n)
+{
+	s->redactor = redact_new(&(struct redact_rules){ .values = values,
+	    .values_n = n });
+	s->session_redactor = redact_new(&(struct redact_rules){
+	    .values = values, .values_n = n, .cookies = true });
+}
+
 static enum err
 read_secrets(struct secrets *s, yyjson_val *root, struct why *w)
 {
@@ -107,6 +121,9 @@ read_secrets(struct secrets *s, yyjson_val *root, struct why *w)
 	enum err e = OK;
 	size_t i, n;
 	yyjson_val *key, *object;
+
+	s->open = SECRET_OPEN;
+	s->open_coded = SECRET_OPEN_CODED;
 
 	if (!yyjson_is_obj(root))
 		return why(w, ERR_INPUT, "it is no JSON object of secrets");
@@ -128,10 +145,7 @@ read_secrets(struct secrets *s, yyjson_val *root, struct why *w)
 			    "there twice");
 		values[i] = one->value;
 	}
-	s->redactor = redact_new(&(struct redact_rules){ .values = values,
-	    .values_n = n });
-	s->session_redactor = redact_new(&(struct redact_rules){
-	    .values = values, .values_n = n, .cookies = true });
+	make_redactors(s, values, n);
 	return OK;
 }
 
@@ -152,6 +166,31 @@ secrets_parse(struct str json, struct secrets **out, struct why *w)
 		secrets_drop(&s);
 	*out = s;
 	return e;
+}
+
+struct secrets *
+secrets_of_credential(const struct secret_value *values, size_t n,
+    const struct str *hosts, size_t hosts_n)
+{
+	struct secrets *s = mem_new(sizeof(*s));
+	struct str texts[SECRETS_MAX];
+
+	CHECK(n <= SECRETS_MAX);
+	atomic_init(&s->users, 1);
+	s->open = CREDENTIAL_OPEN;
+	s->open_coded = CREDENTIAL_OPEN_CODED;
+	hosts = arena_copy_list(&s->arena, hosts, hosts_n);
+	for (size_t i = 0; i < n; i++) {
+		struct secret *one = ARENA_NEW(&s->arena, struct secret);
+		*one = (struct secret){ arena_copy(&s->arena, values[i].name),
+		    secret_memory_copy(&s->values, values[i].value), hosts,
+		    hosts_n };
+		CHECK(is_name(one->name));
+		CHECK(map_put(&s->by_name, one->name, one) == NULL);
+		texts[i] = one->value;
+	}
+	make_redactors(s, texts, n);
+	return s;
 }
 
 enum err
@@ -193,6 +232,7 @@ secrets_drop(struct secrets **sp)
 			explicit_bzero((void *)one->value.p, one->value.n);
 	redact_free(&s->redactor);
 	redact_free(&s->session_redactor);
+	secret_memory_free(&s->values);
 	map_free(&s->by_name);
 	arena_free(&s->arena);
 	mem_free(&s);
@@ -232,12 +272,24 @@ secrets_session_redactor(const struct secrets *s)
 
 /* -- Placeholders -- */
 
+static void
+put_placeholder(struct str open, struct str name, struct buf *b)
+{
+	buf_put_str(b, open);
+	buf_put_str(b, name);
+	buf_put_str(b, CLOSE_RAW);
+}
+
 void
 secrets_put_placeholder(struct str name, struct buf *b)
 {
-	buf_put_str(b, OPEN_RAW);
-	buf_put_str(b, name);
-	buf_put_str(b, CLOSE_RAW);
+	put_placeholder(SECRET_OPEN, name, b);
+}
+
+void
+secrets_put_credential_placeholder(struct str name, struct buf *b)
+{
+	put_placeholder(CREDENTIAL_OPEN, name, b);
 }
 
 /* The next placeholder of the text: where it stands and whose it is. */
@@ -271,12 +323,12 @@ find_form(struct str s, struct str open, struct str close, struct found *f)
 }
 
 static bool
-find_placeholder(struct str s, struct found *f)
+find_placeholder(const struct secrets *of, struct str s, struct found *f)
 {
 	struct found coded;
-	bool raw = find_form(s, OPEN_RAW, CLOSE_RAW, f);
+	bool raw = find_form(s, of->open, CLOSE_RAW, f);
 
-	if (find_form(s, OPEN_CODED, CLOSE_CODED, &coded) &&
+	if (find_form(s, of->open_coded, CLOSE_CODED, &coded) &&
 	    (!raw || coded.from < f->from)) {
 		*f = coded;
 		f->coded = true;
@@ -286,11 +338,11 @@ find_placeholder(struct str s, struct found *f)
 }
 
 bool
-secrets_in(struct str text)
+secrets_in(const struct secrets *s, struct str text)
 {
 	struct found f;
 
-	return find_placeholder(text, &f);
+	return find_placeholder(s, text, &f);
 }
 
 static void
@@ -362,9 +414,9 @@ secrets_fill(const struct secrets *s, enum secret_place place,
 	enum err e = OK;
 
 	*out = text;
-	if (!secrets_in(text))
+	if (!secrets_in(s, text))
 		return OK;
-	while (e == OK && find_placeholder(text, &f)) {
+	while (e == OK && find_placeholder(s, text, &f)) {
 		e = find_secret(s, f.name, host, &one, w);
 		buf_put_str(&b, str_cut(text, 0, f.from));
 		if (e == OK)

@@ -34,6 +34,17 @@ MUST_USE enum err secrets_load(const char *path, struct secrets **,
 /* The same from JSON. */
 MUST_USE enum err secrets_parse(struct str json, struct secrets **,
     struct why *);
+/*
+ * The credential of a connector's run, in the same way: a script writes
+ * {{credential.NAME}}.  `hosts` are those of secrets_fill()'s `host`.  All
+ * texts are copied; names are different and as a secret's.  Values of fewer
+ * than REDACT_VALUE_MIN bytes are not found in answers.
+ */
+struct secret_value {
+	struct str name, value;
+};
+struct secrets *secrets_of_credential(const struct secret_value *, size_t n,
+    const struct str *hosts, size_t hosts_n);
 struct secrets *secrets_hold(struct secrets *);
 void secrets_drop(struct secrets **);
 
@@ -42,8 +53,10 @@ bool secrets_has(const struct secrets *, struct str name);
 void secrets_put_names(const struct secrets *, struct buf *);
 /* What a script gets for secret(NAME): the placeholder. */
 void secrets_put_placeholder(struct str name, struct buf *);
+/* The same of a credential. */
+void secrets_put_credential_placeholder(struct str name, struct buf *);
 /* Whether a placeholder is in the text, raw or percent-encoded. */
-bool secrets_in(struct str text);
+bool secrets_in(const struct secrets *, struct str text);
 
 enum secret_place {
 	SECRET_IN_HEADER,            /* the value as it is */

@@ -163,14 +163,52 @@ static void
 placeholders_are_recognised(void **state)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
+	struct secrets *s;
 
 	(void)state;
+	assert_int_equal(secrets_parse(str_of(two), &s, NULL), OK);
 	secrets_put_placeholder(STR("shop"), &b);
 	assert_true(str_eq(buf_str(&b), STR("{{secret.shop}}")));
-	assert_true(secrets_in(buf_str(&b)));
-	assert_true(secrets_in(STR("x%7B%7bSECRET.a%7D%7D")));
-	assert_false(secrets_in(STR("{{secret.a}")));
-	assert_false(secrets_in(STR("")));
+	assert_true(secrets_in(s, buf_str(&b)));
+	assert_true(secrets_in(s, STR("x%7B%7bSECRET.a%7D%7D")));
+	assert_false(secrets_in(s, STR("{{secret.a}")));
+	assert_false(secrets_in(s, STR("{{credential.shop}}")));
+	assert_false(secrets_in(s, STR("")));
+	secrets_drop(&s);
+}
+
+/* A connector's credential has its own word, and hosts with ports. */
+static void
+a_credential_is_filled_in_for_its_hosts(void **state)
+{
+	static const struct str hosts[] = { STR("a.example"),
+		STR("127.0.0.1:80") };
+	static const struct secret_value values[] = {
+		{ STR("token"), STR("canary-4711") },
+		{ STR("pin"), STR("x y") } };
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
+	struct secrets *s = secrets_of_credential(values, ARRAY_LEN(values),
+	    hosts, ARRAY_LEN(hosts));
+	struct str out, text = STR("/{{credential.pin}}/{{secret.token}}");
+
+	(void)state;
+	secrets_put_credential_placeholder(STR("token"), &b);
+	assert_true(str_eq(buf_str(&b), STR("{{credential.token}}")));
+	assert_true(secrets_in(s, buf_str(&b)));
+	assert_false(secrets_in(s, STR("{{secret.token}}")));
+	assert_int_equal(secrets_fill(s, SECRET_IN_URL, text,
+	    STR("127.0.0.1:80"), &a, &out, NULL), OK);
+	assert_true(str_eq(out, STR("/x%20y/{{secret.token}}")));
+	assert_int_equal(secrets_fill(s, SECRET_IN_URL, text,
+	    STR("127.0.0.1"), &a, &out, NULL), ERR_DENIED);
+	assert_int_equal(secrets_fill(s, SECRET_IN_URL, text, STR(""), &a,
+	    &out, NULL), ERR_DENIED);
+	assert_int_equal(secrets_fill(s, SECRET_IN_HEADER,
+	    STR("{{credential.no}}"), STR("a.example"), &a, &out, NULL),
+	    ERR_ABSENT);
+	assert_true(redact_finds(secrets_redactor(s), STR("canary-4711")));
+	secrets_drop(&s);
 }
 
 static void
@@ -236,6 +274,7 @@ main(void)
 		cmocka_unit_test(limits_hold_at_their_edges),
 		cmocka_unit_test(values_replace_placeholders),
 		cmocka_unit_test(placeholders_are_recognised),
+		cmocka_unit_test(a_credential_is_filled_in_for_its_hosts),
 		cmocka_unit_test(answers_lose_every_form_of_a_value),
 		cmocka_unit_test(a_file_is_its_owners_alone),
 	};

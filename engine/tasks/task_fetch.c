@@ -11,13 +11,15 @@
 #include "base/text.h"
 #include "engine/catalog/crawl_registry.h"
 #include "engine/fetcher/call.h"
+#include "engine/policy/address.h"
 #include "os/clock.h"
 #include "wire/digest.h"
 
-#define NAME_PREFIX "items "
+#define TASKS_PREFIX "items "
 /* Crawls of one month, one after the other: the policy changed, or a person has
  * cancelled it. */
 #define CRAWLS_PER_MONTH_MAX 1000u
+#define HTTPS_PORT 443u
 
 struct sent_call {
 	struct call call;
@@ -47,6 +49,7 @@ struct task_crawl {
 struct task_fetcher {
 	struct engine *engine;
 	struct loop *home;
+	const char *prefix;          /* of its crawls' names and keys */
 	struct rules_in_use *rules;
 	struct list crawls;
 	struct task_crawl *current;  /* NULL: none has begun */
@@ -213,7 +216,7 @@ complete_others(struct task_fetcher *f, uint32_t id)
 	for (struct crawl_row *r = crawl_registry_below(all, UINT32_MAX);
 	    r != NULL; r = crawl_registry_below(all, r->id))
 		if (r->view.kind == CRAWL_TASKS && r->id != id &&
-		    str_starts(r->name, STR(NAME_PREFIX)) &&
+		    str_starts(r->name, str_of(f->prefix)) &&
 		    !crawl_row_is_over(r) && find_crawl(f, r->id) == NULL)
 			complete_crawl(f->engine, r->id);
 }
@@ -276,11 +279,11 @@ launch_crawl(struct task_fetcher *f)
 	digest_put_hex(&hex, d.bytes, 8);
 	f->launch = (struct launch){
 		.spec.kind = CRAWL_TASKS,
-		.spec.name = arena_printf(&f->arena, NAME_PREFIX "%s",
+		.spec.name = arena_printf(&f->arena, "%s%s", f->prefix,
 		    f->begin_month),
 		.spec.policy = f->policy_text,
 		/* Begun once, also when a restart comes before the answer. */
-		.spec.key = arena_printf(&f->arena, NAME_PREFIX "%s %.*s %u",
+		.spec.key = arena_printf(&f->arena, "%s%s %.*s %u", f->prefix,
 		    f->begin_month, STR_FMT(buf_str(&hex)), f->tries),
 		.done = launched, .arg = f,
 	};
@@ -399,13 +402,44 @@ body_place(const struct task_fetch *t)
 	return SECRET_IN_BODY;
 }
 
+/* The values that this fetch may use. */
+static const struct secrets *
+secrets_of(const struct task_fetch *t)
+{
+	return t->credential != NULL ? t->credential : t->rules->secrets;
+}
+
+static bool
+is_loopback(struct str host)
+{
+	uint8_t ip[16];
+
+	return str_eq(host, STR("localhost")) || (address_parse(host, ip) &&
+	    address_classify(ip) == ADDRESS_LOOPBACK);
+}
+
+/*
+ * Whom a request's secrets would reach.  A credential goes over TLS; without it
+ * to this machine alone.  Nothing: nobody may see it.
+ */
+static struct str
+receiver_of(const struct task_fetch *t, struct str host, unsigned port,
+    bool tls, struct arena *a)
+{
+	if (t->credential == NULL || (tls && port == HTTPS_PORT))
+		return host;
+	return tls || is_loopback(host) ? arena_printf(a, "%.*s:%u",
+	    STR_FMT(host), port) : STR("");
+}
+
 /* An early and clear refusal; what leaves is judged again at each hop. */
 static enum err
-check_secrets(struct task_fetch *t, struct str host, struct why *w)
+check_secrets(struct task_fetch *t, const struct url *u, struct why *w)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
-	struct secrets *s = t->rules->secrets;
-	struct str out;
+	const struct secrets *s = secrets_of(t);
+	struct str host = receiver_of(t, u->host, u->port, u->scheme ==
+	    URL_HTTPS, &a), out;
 
 	enum err e = secrets_fill(s, SECRET_IN_URL, t->url, host, &a, &out, w);
 	for (size_t i = 0; i < t->headers_n && e == OK; i++)
@@ -431,21 +465,22 @@ check_fetch(struct task_fetch *t, struct why *w)
 	if (e == OK && u.scheme != URL_HTTP && u.scheme != URL_HTTPS)
 		e = why_field(w, ERR_INPUT, "url", "it is neither http nor "
 		    "https");
-	return e == OK ? check_secrets(t, u.host, w) : e;
+	return e == OK ? check_secrets(t, &u, w) : e;
 }
 
 /* -- As the request leaves; thread: the host's loop -- */
 
 static bool
-fill_headers(struct task_fetch *t, struct exchange *x, struct arena *a)
+fill_headers(struct task_fetch *t, struct exchange *x, struct str host,
+    struct arena *a)
 {
 	struct transport_header *h = ARENA_ARRAY(a, struct transport_header,
 	    x->headers_n);
 
 	for (size_t i = 0; i < x->headers_n; i++) {
 		h[i] = x->headers[i];
-		if (secrets_fill(t->rules->secrets, SECRET_IN_HEADER,
-		    h[i].value, x->host, a, &h[i].value, NULL) != OK)
+		if (secrets_fill(secrets_of(t), SECRET_IN_HEADER,
+		    h[i].value, host, a, &h[i].value, NULL) != OK)
 			return false;
 	}
 	x->headers = h;
@@ -456,11 +491,12 @@ static bool
 sign(struct call *c, struct exchange *x, struct arena *a)
 {
 	struct task_fetch *t = CONTAINER(c, struct sent_call, call)->fetch;
-	struct secrets *s = t->rules->secrets;
+	const struct secrets *s = secrets_of(t);
+	struct str host = receiver_of(t, x->host, x->port, x->tls, a);
 
-	return secrets_fill(s, SECRET_IN_URL, x->url, x->host, a, &x->url,
-	    NULL) == OK && fill_headers(t, x, a) && secrets_fill(s,
-	    body_place(t), x->body, x->host, a, &x->body, NULL) == OK;
+	return secrets_fill(s, SECRET_IN_URL, x->url, host, a, &x->url,
+	    NULL) == OK && fill_headers(t, x, host, a) && secrets_fill(s,
+	    body_place(t), x->body, host, a, &x->body, NULL) == OK;
 }
 
 /* -- The answer -- */
@@ -478,7 +514,7 @@ static struct str
 take_secrets_out(struct task_fetch *t, struct str s, struct buf *room)
 {
 	FREED(buf_free) struct buf names = BUF_INIT;
-	const struct redactor *r = secrets_redactor(t->rules->secrets);
+	const struct redactor *r = secrets_redactor(secrets_of(t));
 
 	buf_clear(room);
 	if (!redact_has_values(r) || !redact_text(r, s, room, &names))
@@ -614,18 +650,19 @@ call_done(struct call *c)
 static bool
 has_placeholder(const struct task_fetch *t)
 {
-	bool has = secrets_in(t->url) || secrets_in(t->body);
+	const struct secrets *s = secrets_of(t);
+	bool has = secrets_in(s, t->url) || secrets_in(s, t->body);
 
 	for (size_t i = 0; i < t->headers_n; i++)
-		has |= secrets_in(t->headers[i].value);
+		has |= secrets_in(s, t->headers[i].value);
 	return has;
 }
 
 static void
 send_call(struct task_fetcher *f, struct task_fetch *t)
 {
-	bool has_secrets = redact_has_values(secrets_redactor(
-	    t->rules->secrets));
+	const struct secrets *secrets = secrets_of(t);
+	bool has_secrets = redact_has_values(secrets_redactor(secrets));
 
 	struct transport_header *headers = ARENA_ARRAY(&t->arena,
 	    struct transport_header, t->headers_n);
@@ -641,16 +678,19 @@ send_call(struct task_fetcher *f, struct task_fetch *t)
 		.url = t->url, .body = t->body,
 		.headers = headers, .headers_n = t->headers_n,
 		.session = t->session, .robots = true, .follow = !t->manual,
+		.tries_max = t->tries_max,
 		.timeout_ms = t->timeout_ms, .deadline = t->deadline,
 		.turn_ms_max = t->turn_ms_max,
-		.private_hosts = t->rules->private_hosts,
-		.private_n = t->rules->private_n,
+		.private_hosts = t->credential != NULL ? t->private_hosts :
+		    t->rules->private_hosts,
+		.private_n = t->credential != NULL ? t->private_n :
+		    t->rules->private_n,
 		.max_age_s = t->archived ? INT64_MAX : t->max_age_s,
 		.archived_only = t->archived,
 		.archive = t->live ? CALL_UNARCHIVED : CALL_RESPONSE,
 		.redactor = t->session != NULL ?
-		    secrets_session_redactor(t->rules->secrets) :
-		    has_secrets ? secrets_redactor(t->rules->secrets) : NULL,
+		    secrets_session_redactor(secrets) :
+		    has_secrets ? secrets_redactor(secrets) : NULL,
 		.sign = has_placeholder(t) ? sign : NULL,
 		.turned = t->turned == NULL ? NULL : call_turned,
 		.done = call_done,
@@ -744,10 +784,18 @@ task_fetch_free(struct task_fetch *t)
 struct task_fetcher *
 task_fetcher_new(struct engine *e, struct loop *home)
 {
+	return task_fetcher_new_named(e, home, TASKS_PREFIX);
+}
+
+struct task_fetcher *
+task_fetcher_new_named(struct engine *e, struct loop *home,
+    const char *prefix)
+{
 	struct task_fetcher *f = mem_new(sizeof(*f));
 
 	f->engine = e;
 	f->home = home;
+	f->prefix = prefix;
 	list_init(&f->crawls);
 	list_init(&f->waiting);
 	return f;

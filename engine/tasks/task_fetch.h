@@ -38,6 +38,13 @@ struct task_fetch_rules {
 };
 
 struct task_fetcher *task_fetcher_new(struct engine *, struct loop *home);
+/*
+ * One whose crawls are named "PREFIX2026-11", for requests of other scripts.
+ * No other fetcher's prefix begins with this one, nor this one with another's;
+ * it outlives the fetcher.
+ */
+struct task_fetcher *task_fetcher_new_named(struct engine *,
+    struct loop *home, const char *prefix);
 /* No fetch is under way. */
 void task_fetcher_free(struct task_fetcher **);
 /*
@@ -66,11 +73,21 @@ struct task_fetch {
 	const int *accept;           /* statuses that resolve besides */
 	size_t accept_n;
 	int64_t timeout_ms, max_age_s;       /* 0: the policy's; not used */
+	unsigned tries_max;          /* 0: fetch.tries_max */
 	struct mono deadline;        /* the run's; ns 0: none */
 	/* It FAILED with "turn" when its host's turn is further than that, as
 	 * far as is known; 0: it waits. */
 	int64_t turn_ms_max;
 	struct cookie_jar *session;  /* NULL: no cookies */
+	/*
+	 * A connector's, in place of the rules': {{credential.NAME}}.  It goes
+	 * over TLS, or to this machine, to hosts that it lists as "HOST" for
+	 * port 443 and as "HOST:PORT" for others.  NULL: those of the rules.
+	 */
+	const struct secrets *credential;
+	/* With it: HOST:PORT, whose addresses may be private. */
+	const struct str *private_hosts;
+	size_t private_n;
 	bool live;                   /* simulated: nothing is archived */
 	bool archived;               /* the newest archived answer, however
 	                              * old, and no request */
