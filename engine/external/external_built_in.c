@@ -30,8 +30,8 @@ external_connector_builtin(size_t i)
 	struct external_connector *c = NULL;
 
 	if (i < ARRAY_LEN(files))
-		CHECK(external_load_text(files[i], NULL, true, &c, NULL) ==
-		    OK);
+		CHECK(external_load_text((struct external_reading){
+		    .is_builtin = true }, files[i], &c) == OK);
 	return c;
 }
 

@@ -74,10 +74,15 @@ read_credential(struct external_reading *r, yyjson_val *root)
 {
 	static const char *const words[] = { "none", "basic", "oauth" };
 	yyjson_val *oauth = yyjson_obj_get(root, "oauth");
+	yyjson_val *credential = yyjson_obj_get(root, "credential");
 	size_t word = 0;
 	enum err e = OK;
 
-	if (yyjson_obj_get(root, "credential") != NULL)
+	/* A module says what each of the doors wants. */
+	if (r->is_module && yyjson_is_obj(credential))
+		e = external_read_word(r, credential, "credential", "external",
+		    words, ARRAY_LEN(words), &word);
+	else if (credential != NULL)
 		e = external_read_word(r, root, "", "credential", words,
 		    ARRAY_LEN(words), &word);
 	if (e != OK)
@@ -120,19 +125,25 @@ read_members(struct external_reading *r, yyjson_val *root)
 	static const char *const names[] = { "name", "version", "title",
 		"description", "image", "parameters", "credential", "oauth",
 		"schema", "docIdField", "api", NULL };
+	static const char *const of_modules[] = { "name", "version", "title",
+		"description", "image", "parameters", "credential", "oauth",
+		"schema", "docIdField", "platform", "kind", "serves", "types",
+		"hosts", "analysis", "run", "check", "choices", NULL };
 	static const char *const built_in_names[] = { "name", "version",
 		"title", "description", "parameters", "credential", "schema",
 		"docIdField", "harvest", NULL };
 	enum err e;
 
-	if ((e = external_read_members(r, root, "", r->is_builtin ?
-	    built_in_names : names)) != OK ||
+	if ((e = external_read_members(r, root, "", r->is_module ?
+	    of_modules : r->is_builtin ? built_in_names : names)) != OK ||
 	    (e = read_texts(r, root)) != OK ||
 	    (e = read_credential(r, root)) != OK ||
 	    (e = read_schema(r, yyjson_obj_get(root, "schema"))) != OK ||
 	    (e = external_param_read_all(r, yyjson_obj_get(root,
 	    "parameters"))) != OK)
 		return e;
+	if (r->is_module)
+		return external_module_read(r, root);
 	r->connector->api = yyjson_obj_get(root, "api");
 	if (r->is_builtin)
 		return external_harvest_read(r, yyjson_obj_get(root,
@@ -180,14 +191,14 @@ hash_text(struct arena *a, struct str text)
 }
 
 enum err
-external_load_text(struct str text, const char *file_name, bool is_builtin,
-    struct external_connector **out, struct why *w)
+external_load_text(struct external_reading r, struct str text,
+    struct external_connector **out)
 {
 	struct external_connector *c = mem_new(sizeof(*c));
-	struct external_reading r = { c, file_name, is_builtin, w };
-	enum err e = read_file(&r, text);
 
+	r.connector = c;
 	c->hash = hash_text(&c->arena, text);
+	enum err e = read_file(&r, text);
 	*out = c;
 	if (e != OK)
 		external_connector_free(out);
@@ -198,7 +209,16 @@ enum err
 external_connector_load(struct str file_text, const char *file_name,
     struct external_connector **out, struct why *w)
 {
-	return external_load_text(file_text, file_name, false, out, w);
+	return external_load_text((struct external_reading){
+	    .file = file_name, .w = w }, file_text, out);
+}
+
+enum err
+external_connector_load_module(struct str members, const char *file_name,
+    struct external_connector **out, struct why *w)
+{
+	return external_load_text((struct external_reading){
+	    .file = file_name, .is_module = true, .w = w }, members, out);
 }
 
 void

@@ -77,6 +77,41 @@ MUST_USE enum err external_connector_load(struct str file_text,
 struct external_connector *external_connector_builtin(size_t i);
 void external_connector_free(struct external_connector **);
 
+/* ---- Modules ------------------------------------------------------------ */
+
+#define EXTERNAL_HOSTS_MAX 64u               /* of a module */
+/* What stands in the place of a module's function. */
+#define EXTERNAL_FUNCTION "$function"
+
+/*
+ * Load the members of a module (scripting.md §8), as JSON in which a function
+ * is {"$function":true}: a declaration without `api`, with `run` and `hosts`,
+ * perhaps `check` and `choices`.  Errors: as external_connector_load().
+ */
+MUST_USE enum err external_connector_load_module(struct str members,
+    const char *file_name, struct external_connector **out, struct why *w);
+/* It is a module's, and a script runs it. */
+bool external_connector_is_module(const struct external_connector *);
+/*
+ * Where its credential may go: a name, for TLS at port 443, or NAME:PORT.
+ * `n`: how many.  The texts are the connector's.
+ */
+const struct str *external_connector_hosts(const struct external_connector *,
+    size_t *n);
+/* The module has that function: "check", or a choice of that name. */
+bool external_connector_has_check(const struct external_connector *);
+bool external_connector_has_choices(const struct external_connector *,
+    struct str name);
+/*
+ * Append the input of a module's function for parameters that
+ * external_params_check() has written: "params":{...},"seeds":[...], members of
+ * an object that has begun.  A value of type `password` is replaced by the
+ * placeholder {{credential.NAME}}, and added to `secrets`, members of another
+ * object.
+ */
+void external_module_input(const struct external_connector *,
+    struct str params, struct buf *input, struct buf *secrets);
+
 /* Texts that the connector owns; STR_NONE: the file has none. */
 struct str external_connector_name(const struct external_connector *);
 struct str external_connector_version(const struct external_connector *);
@@ -134,6 +169,11 @@ struct external_params_faults {
 MUST_USE enum err external_params_check(const struct external_connector *,
     yyjson_val *params, const struct external_params_faults *,
     struct buf *out, struct why *w);
+
+/* The same of those that are right by themselves: of a form that is not filled
+ * in yet. */
+void external_params_put_good(const struct external_connector *,
+    yyjson_val *params, struct buf *out);
 
 /*
  * Append parameters that external_params_check() has written, for a store or a

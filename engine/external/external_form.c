@@ -245,6 +245,18 @@ put_credential(const struct external_connector *c,
 	put_oauth_params(c, out);
 }
 
+static void
+put_analysis(const struct external_connector *c, struct buf *out)
+{
+	size_t n = 0;
+	char *text = c->analysis == NULL ? NULL : yyjson_val_write(c->analysis,
+	    0, &n);
+
+	json_raw(out, "analysis", text == NULL ? STR("{}") :
+	    (struct str){ text, n });
+	free(text);
+}
+
 void
 external_object_write(const struct external_connector *c,
     const struct external_object_options *o, struct buf *out)
@@ -266,6 +278,6 @@ external_object_write(const struct external_connector *c,
 	for (size_t i = 0; i < c->params_n; i++)
 		put_param(c, &c->params[i], out);
 	buf_put_char(out, ']');
-	json_raw(out, "analysis", STR("{}"));
+	put_analysis(c, out);
 	buf_put_char(out, '}');
 }

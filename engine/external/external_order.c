@@ -359,8 +359,8 @@ fill_url(const struct external_connector *c,
 
 /* ---- The order --------------------------------------------------------- */
 
-static void
-put_seeds(const struct external_connector *c,
+void
+external_order_put_seeds(const struct external_connector *c,
     const struct external_value *values, struct buf *out)
 {
 	FREED(buf_free) struct buf one = BUF_INIT;
@@ -463,7 +463,7 @@ external_order_make_granted(const struct external_connector *c,
 	if (e == OK && c->api != NULL) {
 		buf_put_char(out, '{');
 		json_str(out, "type", str_of(json_api.type));
-		put_seeds(c, values, out);
+		external_order_put_seeds(c, values, out);
 		json_object(out, "options");
 		put_api(c, buf_str(&url), out);
 		buf_put_text(out, "}}");

@@ -102,6 +102,10 @@ struct external_connector {
 	/* A harvest's seed that begins so is a uid, any other one a token;
 	 * empty: all are what the harvest takes. */
 	struct str uid_begins;
+	yyjson_val *analysis;        /* a module's, or NULL */
+	bool is_module;
+	struct str *hosts;           /* a module's */
+	size_t hosts_n;
 	struct external_param *params;
 	size_t params_n;
 };
@@ -114,7 +118,7 @@ size_t external_param_find(const struct external_connector *, struct str name);
 struct external_reading {
 	struct external_connector *connector;
 	const char *file;            /* or NULL */
-	bool is_builtin;             /* it has no `api` */
+	bool is_builtin, is_module;  /* it has no `api` */
 	struct why *w;
 };
 
@@ -144,11 +148,11 @@ MUST_USE enum err external_read_word(struct external_reading *,
 MUST_USE enum err external_param_read_all(struct external_reading *,
     yyjson_val *parameters);
 /*
- * external_connector_load(), of a file or of the text of a built-in connector,
- * which has the member `harvest` in place of `api`.
+ * external_connector_load(), of a file, of a module's members, or of the text
+ * of a built-in connector, which has the member `harvest` in place of `api`.
  */
-MUST_USE enum err external_load_text(struct str text, const char *file_name,
-    bool is_builtin, struct external_connector **out, struct why *);
+MUST_USE enum err external_load_text(struct external_reading, struct str text,
+    struct external_connector **out);
 /* Read the member `harvest` of a built-in connector; NULL: it is a crawl. */
 MUST_USE enum err external_harvest_read(struct external_reading *,
     yyjson_val *harvest);
@@ -157,10 +161,18 @@ MUST_USE enum err external_choices_read(struct external_reading *,
     yyjson_val *property, const char *place, struct external_param *);
 /* Check those of all parameters, when `api` has been checked. */
 MUST_USE enum err external_choices_check(struct external_reading *);
+/* The members that modules alone have. */
+MUST_USE enum err external_module_read(struct external_reading *,
+    yyjson_val *root);
 /* Check the placeholders of `api`, and mark the parameters in the path. */
 MUST_USE enum err external_order_check(struct external_reading *);
 
 /* ---- Values ------------------------------------------------------------ */
+
+struct external_value;
+/* The values of the parameter with x-seed: "seeds":[{"token":...}]. */
+void external_order_put_seeds(const struct external_connector *,
+    const struct external_value *, struct buf *);
 
 struct external_value {
 	bool given;

@@ -44,8 +44,10 @@ check_one(struct checking *x, size_t i, yyjson_val *v)
 	if (wrong == NULL && needed && external_value_is_empty(p, out))
 		wrong = "it is missing";
 	x->wrong[i] = wrong != NULL;
-	if (wrong != NULL)
-		tell_wrong(x, p, wrong);
+	if (wrong == NULL)
+		return;
+	*out = (struct external_value){ .given = false };
+	tell_wrong(x, p, wrong);
 }
 
 /* ---- Two --------------------------------------------------------------- */
@@ -142,17 +144,10 @@ external_params_read(const struct external_connector *c, yyjson_val *params,
 	return x.e;
 }
 
-enum err
-external_params_check(const struct external_connector *c, yyjson_val *params,
-    const struct external_params_faults *faults, struct buf *out,
-    struct why *w)
+static void
+put_values(const struct external_connector *c,
+    const struct external_value *values, struct buf *out)
 {
-	FREED(arena_free) struct arena a = ARENA_INIT;
-	struct external_value *values;
-	enum err e = external_params_read(c, params, faults, &a, &values, w);
-
-	if (e != OK)
-		return e;
 	buf_put_char(out, '{');
 	for (size_t i = 0, n = 0; i < c->params_n; i++) {
 		if (!values[i].given)
@@ -164,7 +159,40 @@ external_params_check(const struct external_connector *c, yyjson_val *params,
 		external_value_put_json(&c->params[i], &values[i], out);
 	}
 	buf_put_char(out, '}');
-	return OK;
+}
+
+static void
+ignore_fault(void *arg, struct str name, struct str message)
+{
+	(void)arg, (void)name, (void)message;
+}
+
+void
+external_params_put_good(const struct external_connector *c,
+    yyjson_val *params, struct buf *out)
+{
+	static const struct external_params_faults ignored = { NULL,
+		ignore_fault, NULL };
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct external_value *values;
+
+	(void)!external_params_read(c, yyjson_is_obj(params) ? params : NULL,
+	    &ignored, &a, &values, NULL);
+	put_values(c, values, out);
+}
+
+enum err
+external_params_check(const struct external_connector *c, yyjson_val *params,
+    const struct external_params_faults *faults, struct buf *out,
+    struct why *w)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct external_value *values;
+	enum err e = external_params_read(c, params, faults, &a, &values, w);
+
+	if (e == OK)
+		put_values(c, values, out);
+	return e;
 }
 
 bool
