@@ -51,9 +51,8 @@ make_json(const struct script_outcome *o, struct buf *out)
 	return text != NULL;
 }
 
-/* The first line of the stack, "at shop.js:12:5". */
-static struct str
-place_of(const struct script_outcome *o)
+struct str
+config_run_place(const struct script_outcome *o)
 {
 	struct str rest = o->stack, line = STR_NONE;
 
@@ -65,7 +64,7 @@ static void
 config_done(struct script_run *run, const struct script_outcome *o)
 {
 	struct config_run *c = CONTAINER(run, struct config_run, run);
-	struct str place = place_of(o);
+	struct str place = config_run_place(o);
 
 	/* A process that was lost says nothing about the module. */
 	enum err e = str_eq(o->class, STR("transient")) ? ERR_UNREACHED :

@@ -24,4 +24,8 @@ struct config_run {
 void config_run_start(struct script_host *, struct config_run *);
 void config_run_free(struct config_run *);
 
+/* Where a run has failed: the first line of its stack, "at shop.js:12:5"; or
+ * empty. */
+struct str config_run_place(const struct script_outcome *);
+
 #endif

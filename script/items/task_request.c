@@ -99,17 +99,19 @@ read_redirect(struct task_request *q, struct why *w)
 	    "\"manual\"");
 }
 
-/* What needs a credential or an endless answer is a connector's. */
+/* What needs a credential is a connector's; no script has an endless answer. */
 static enum err
 read_refused(struct task_request *q, struct why *w)
 {
-	static const char *const names[] = { "auth", "stream" };
+	static const char *const names[] = { "stream", "auth" };
+	size_t n = q->is_connector ? 1 : ARRAY_LEN(names);
 
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+	for (size_t i = 0; i < n; i++) {
 		yyjson_val *v = yyjson_obj_get(q->args, names[i]);
 		if (v != NULL && !yyjson_is_null(v) && !yyjson_is_false(v))
-			return why_field(w, ERR_INPUT, names[i], "tasks do not "
-			    "have it");
+			return why_field(w, ERR_INPUT, names[i], "%s do not "
+			    "have it", q->is_connector ? "connectors" :
+			    "tasks");
 	}
 	return OK;
 }

@@ -22,6 +22,7 @@ struct task_request {
 	struct session_set *sessions;        /* NULL: there are none */
 	struct session_user *user;
 	int64_t deadline_ms;                 /* from the start of the request */
+	bool is_connector;                   /* which signs by `auth` */
 	void (*done)(struct task_request *);
 	void *arg;
 	/* Out: `why` of a session that cannot be had, else `fetch`. */
