@@ -27,6 +27,7 @@
 #include "engine/harvest/document_run.h"
 #include "engine/harvest/harvest_service.h"
 #include "engine/harvest/web_documents.h"
+#include "script/connectors/module_run.h"
 #include "os/clock.h"
 #include "os/database_failure.h"
 #include "os/log.h"
@@ -597,6 +598,8 @@ data_read(void *arg)
 	open_harvests(s);
 	s->doors.documents = documents_new(s->engine, s->home);
 	s->doors.web_documents = web_documents_new(s->engine, s->home);
+	s->doors.module_runs = module_runs_new(s->engine, s->home,
+	    s->doors.scripts, &s->cli->conf);
 	doors_data_read(&s->doors, s->engine);
 	if (s->web != NULL)
 		web_ready(s->web);
@@ -717,6 +720,7 @@ serve_run(struct cli *c, struct why *w)
 	harvest_service_free(&s.doors.harvests);
 	documents_free(&s.doors.documents);
 	web_documents_free(&s.doors.web_documents);
+	module_runs_free(&s.doors.module_runs);
 	serve_reload_free(&s.reload);
 	loop_free(&s.home);
 	if (e == OK)

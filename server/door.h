@@ -24,6 +24,7 @@ struct documents;
 struct engine;
 struct exporting;
 struct harvest_service;
+struct module_runs;
 struct script_host;
 struct web_documents;
 
@@ -48,9 +49,11 @@ struct door_host {
 	struct exporting *exporting; /* NULL until data_read */
 	/* From data_read on; NULL: its key could not be read. */
 	struct harvest_service *harvests;
-	/* Runs of connectors, and of crawls, that give documents; from then. */
+	/* Runs of connectors, of crawls, and of modules, that give documents;
+	 * from then. */
 	struct documents *documents;
 	struct web_documents *web_documents;
+	struct module_runs *module_runs;
 	struct web *web;             /* the HTTP port; NULL: not open */
 	const char *web_address;     /* "" while it is not open */
 	bool stopping;

@@ -151,9 +151,11 @@ open_run(struct external_check *k)
 {
 	struct external_request *x = k->x;
 	FREED(arena_free) struct arena a = ARENA_INIT;
+	static const bool at_once = true;
 	uint64_t number = ++x->door->checks;
 	struct document_source_options o = { .documents = x->door->documents,
-		.web = x->door->web, .connector = x->connector,
+		.web = x->door->web, .modules = x->door->modules,
+		.is_ending = &at_once, .connector = x->connector,
 		.params = buf_str(&x->params),
 		.credential = buf_str(&x->credential),
 		.granted = x->granted.client.id.n > 0 ? x->granted.values :
@@ -263,7 +265,10 @@ external_post_check(struct web_request *r)
 	check_params(k);
 	check_credential(k);
 	x->check = k;
-	if (k->failed)
+	/* A module without check() has nothing to be asked. */
+	if (k->failed || (external_connector_is_module(
+	    x->connector->connector) && !external_connector_has_check(
+	    x->connector->connector)))
 		finish(k);
 	else if (external_connector_oauth(x->connector->connector) != NULL)
 		external_request_ask(x, external_request_find_grant,

@@ -1,10 +1,12 @@
 /*
  * POST /choices: the options of a parameter that the API of a declared
- * connector has, by one call.
+ * connector has, by one call, or that a module's choices.NAME() gives.
  *
  *     name, query, parameters so far ─► order ─► credential ─► the API's list
- *                                           └── 25 s ──► 503 ─────┴─► options
+ *                            │              └── 25 s ──► 503 ─────┴─► options
+ *                            └► {"query":...} ─► choices.NAME() ──────┘
  */
+#include "base/json.h"
 #include "base/json_writer.h"
 #include "doors/external/document_source.h"
 #include "doors/external/handlers.h"
@@ -23,6 +25,7 @@ struct choices_run {
 	struct timer timer;
 	struct str name;             /* the parameter's; in the order's doc */
 	struct buf order, options;
+	struct buf argument;         /* of a module's function */
 	size_t n;
 	bool answered;
 };
@@ -38,17 +41,68 @@ free_choices(struct choices_run *k)
 	d->under_choice_n--;
 	external_request_free(&k->x);
 	buf_free(&k->order);
+	buf_free(&k->argument);
 	buf_free(&k->options);
 	mem_free(&k);
 }
 
 /* ---- The answer --------------------------------------------------------- */
 
+/* An option of a module.  False: it is none. */
+static bool
+put_option(yyjson_val *option, struct buf *b)
+{
+	yyjson_val *value = yyjson_obj_get(option, "value");
+	struct str label = json_text(yyjson_obj_get(option, "label"));
+	size_t n = 0;
+	char *number = yyjson_is_num(value) ? yyjson_val_write(value, 0, &n) :
+	    NULL;
+	struct str text = number != NULL ? (struct str){ number, n } :
+	    json_text(value);
+
+	if (text.n > 0) {
+		json_object(b, NULL);
+		json_str(b, "value", text);
+		json_str(b, "label", label.n > 0 ? label : text);
+		buf_put_char(b, '}');
+	}
+	free(number);
+	return text.n > 0;
+}
+
+/* False: the module's function has returned something else. */
+static bool
+take_result(struct choices_run *k)
+{
+	struct str result = document_source_result(k->run);
+	yyjson_doc *doc = yyjson_read(result.p, result.n, 0);
+	yyjson_val *root = yyjson_doc_get_root(doc), *v;
+	bool good = yyjson_is_arr(root);
+	size_t i, n;
+
+	yyjson_arr_foreach(root, i, n, v)
+		good = good && (i >= EXTERNAL_OPTIONS_MAX ||
+		    put_option(v, &k->options));
+	yyjson_doc_free(doc);
+	return good;
+}
+
+static bool
+is_module(const struct choices_run *k)
+{
+	return external_connector_is_module(k->x->connector->connector);
+}
+
 static void
 take_items(void *arg, const struct document_batch *b)
 {
 	struct choices_run *k = arg;
 
+	/* What a module emits here is no option. */
+	if (is_module(k)) {
+		document_source_taken(k->run);
+		return;
+	}
 	for (size_t i = 0; i < b->n && k->n < EXTERNAL_OPTIONS_MAX; i++)
 		k->n += external_choices_put_option(
 		    k->x->connector->connector, k->name, b->list[i].json,
@@ -74,6 +128,10 @@ run_ended(void *arg, const struct document_end *e)
 
 	if (e->kind == DOCUMENTS_FAILED) {
 		answer_failure(k, e);
+	} else if (is_module(k) && e->kind == DOCUMENTS_DONE &&
+	    !take_result(k)) {
+		reply_fail(k->x->request, 500, "system: the connector's "
+		    "choices are no list of {value, label}");
 	} else if (k->answered || e->kind == DOCUMENTS_DONE) {
 		buf_put_text(&k->options, "]}");
 		reply_success(k->x->request, buf_str(&k->options));
@@ -98,7 +156,11 @@ static void
 open_run(struct choices_run *k)
 {
 	struct external_request *x = k->x;
+	static const bool at_once = true;
 	struct document_source_options o = { .documents = x->door->documents,
+		.modules = x->door->modules, .is_ending = &at_once,
+		.params = buf_str(&x->params), .choice = is_module(k) ?
+		k->name : STR_NONE, .argument = buf_str(&k->argument),
 		.connector = x->connector, .order = buf_str(&k->order),
 		.credential = buf_str(&x->credential), .is_check = true,
 		.batch = take_items, .ended = run_ended, .arg = k };
@@ -114,6 +176,22 @@ open_run(struct choices_run *k)
 }
 
 /* ---- The request -------------------------------------------------------- */
+
+static enum err
+make_argument(struct choices_run *k, struct str query, struct why *w)
+{
+	struct external_request *x = k->x;
+
+	if (query.n > EXTERNAL_QUERY_BYTES_MAX)
+		return why_field(w, ERR_INPUT, "query", "it is longer than %u "
+		    "bytes", EXTERNAL_QUERY_BYTES_MAX);
+	external_params_put_good(x->connector->connector, x->order.params,
+	    &x->params);
+	json_object(&k->argument, NULL);
+	json_str(&k->argument, "query", query.p == NULL ? STR("") : query);
+	buf_put_char(&k->argument, '}');
+	return OK;
+}
 
 /* Errors: INPUT; ABSENT: the parameter has no choices. */
 static enum err
@@ -133,11 +211,13 @@ read_request(struct choices_run *k, struct why *w)
 		return why_field(w, ERR_INPUT, "name", "it is missing");
 	if (!json_is_absent(query) && !yyjson_is_str(query))
 		return why_field(w, ERR_INPUT, "query", "it is not a text");
-	if (!external_choices_are_declared(c, k->name))
+	if (!external_choices_are_declared(c, k->name) &&
+	    !external_connector_has_choices(c, k->name))
 		return why(w, ERR_ABSENT, "name: no parameter of this name has"
 		    " choices");
-	e = external_choices_order(c, k->name, x->order.params,
-	    json_text(query), &k->order, w);
+	e = external_connector_is_module(c) ? make_argument(k,
+	    json_text(query), w) : external_choices_order(c, k->name,
+	    x->order.params, json_text(query), &k->order, w);
 	if (e != OK)
 		return e;
 	return external_connector_oauth(c) != NULL ?

@@ -2,12 +2,17 @@
 
 #include "doors/external/task_order.h"
 #include "engine/harvest/web_documents.h"
+#include "script/connectors/module_run.h"
+
+#define CHECK_TRIES 1u
 
 struct document_source {
 	/* One of them. */
 	struct document_run *documents;
 	struct web_run *web;
 	struct buf keys;             /* external_keys_put() */
+	struct module_run *module;
+	const bool *is_ending;
 };
 
 static enum err
@@ -57,14 +62,35 @@ open_web(const struct document_source_options *o, struct document_source *s,
 	return web_documents_open(o->web, &run, &s->web, w);
 }
 
+static enum err
+open_module(const struct document_source_options *o,
+    struct document_source *s, struct why *w)
+{
+	const struct module_run_options run = {
+		.connector = o->connector->connector,
+		.bundle = o->connector->bundle,
+		.function = o->choice.n > 0 ? "choices" : o->is_check ?
+		"check" : "run",
+		.choice = o->choice, .argument = o->argument,
+		.params = o->params, .credential = o->credential,
+		.tries_max = o->is_check ? CHECK_TRIES : 0,
+		.cursor = o->cursor, .resumes = o->resumes, .batch = o->batch,
+		.note = o->note, .ended = o->ended, .arg = o->arg };
+
+	return module_run_open(o->modules, &run, &s->module, w);
+}
+
 enum err
 document_source_open(const struct document_source_options *o,
     struct document_source **out, struct why *w)
 {
 	struct document_source *s = mem_new(sizeof(*s));
+	const struct external_connector *c = o->connector->connector;
 
-	enum err e = external_connector_runs(o->connector->connector) != NULL ?
-	    open_documents(o, s, w) : open_web(o, s, w);
+	s->is_ending = o->is_ending;
+	enum err e = external_connector_is_module(c) ? open_module(o, s, w) :
+	    external_connector_runs(c) != NULL ? open_documents(o, s, w) :
+	    open_web(o, s, w);
 	*out = s;
 	if (e != OK)
 		document_source_free(out);
@@ -74,7 +100,9 @@ document_source_open(const struct document_source_options *o,
 void
 document_source_taken(struct document_source *s)
 {
-	if (s->web != NULL)
+	if (s->module != NULL)
+		module_run_taken(s->module);
+	else if (s->web != NULL)
 		web_documents_taken(s->web);
 	else
 		document_run_taken(s->documents);
@@ -86,6 +114,8 @@ document_source_set_credential(struct document_source *s,
 {
 	FREED(buf_free) struct buf all = BUF_INIT;
 
+	if (s->module != NULL)
+		return module_run_set_credential(s->module, credential, w);
 	if (s->documents == NULL)
 		return OK;
 	external_credential_join(buf_str(&s->keys), credential, &all);
@@ -99,7 +129,10 @@ document_source_set_credential(struct document_source *s,
 void
 document_source_stop(struct document_source *s)
 {
-	if (s->web != NULL)
+	if (s->module != NULL)
+		module_run_stop(s->module, s->is_ending != NULL &&
+		    *s->is_ending);
+	else if (s->web != NULL)
 		web_documents_stop(s->web);
 	else
 		document_run_stop(s->documents);
@@ -108,8 +141,21 @@ document_source_stop(struct document_source *s)
 struct document_look
 document_source_look(const struct document_source *s)
 {
-	return s->web != NULL ? web_documents_look(s->web) :
+	return s->module != NULL ? module_run_look(s->module) :
+	    s->web != NULL ? web_documents_look(s->web) :
 	    document_run_look(s->documents);
+}
+
+struct str
+document_source_result(const struct document_source *s)
+{
+	return s->module != NULL ? module_run_result(s->module) : STR_NONE;
+}
+
+struct str
+document_source_progress(const struct document_source *s)
+{
+	return s->module != NULL ? module_run_progress(s->module) : STR_NONE;
 }
 
 void
@@ -120,6 +166,7 @@ document_source_free(struct document_source **sp)
 	if (s == NULL)
 		return;
 	document_run_free(&s->documents);
+	module_run_free(&s->module);
 	web_documents_close(&s->web);
 	buf_free(&(*sp)->keys);
 	mem_free(sp);

@@ -1,7 +1,7 @@
 /*
  * document_source -- where a task's documents come from: the run of a declared
- * connector, or that of `web_crawl`.  Both give batches with a cursor, and end
- * once.
+ * connector, of a module, or that of `web_crawl`.  All give batches with a
+ * cursor, and end once.
  *
  * Thread: the main loop's.
  */
@@ -12,6 +12,7 @@
 #include "engine/harvest/document_run.h"
 
 struct documents;
+struct module_runs;
 struct web_documents;
 
 struct document_source;
@@ -19,6 +20,7 @@ struct document_source;
 struct document_source_options {
 	struct documents *documents;
 	struct web_documents *web;
+	struct module_runs *modules;
 	const struct held_connector *connector;
 	struct str params;           /* in their normal form */
 	/* Of external_choices_order(), in place of one for `params`; empty:
@@ -28,7 +30,13 @@ struct document_source_options {
 	const struct str *granted;   /* external_order_make_granted()'s */
 	/* For web_crawl: opening a run with a used key takes over its crawl. */
 	struct str key;
-	bool is_check;               /* one try of each call */
+	/* Of a module: choices.NAME() runs, with that JSON as its argument;
+	 * empty: run(), or check(). */
+	struct str choice, argument;
+	/* One try of each call; of a module its function check() runs. */
+	bool is_check;
+	/* While it is true a module that is stopped is not asked to end. */
+	const bool *is_ending;
 	/* As those of struct document_run_options. */
 	struct str cursor;
 	bool resumes;
@@ -40,18 +48,23 @@ struct document_source_options {
 
 /*
  * Begin; texts are copied, and the copies of a credential that this makes are
- * overwritten.  Errors: those of document_run_open() and web_documents_open().
+ * overwritten.  Errors: those of document_run_open(), web_documents_open() and
+ * module_run_open().
  */
 MUST_USE enum err document_source_open(const struct document_source_options *,
     struct document_source **, struct why *);
 void document_source_taken(struct document_source *);
 /* The following calls are made with another credential, as
  * task_credential_make() has made it; copied.  Errors: those of
- * document_run_set_credential(). */
+ * document_run_set_credential() and module_run_set_credential(). */
 MUST_USE enum err document_source_set_credential(struct document_source *,
     struct str credential, struct why *);
 void document_source_stop(struct document_source *);
 struct document_look document_source_look(const struct document_source *);
+/* From ended() on: what a module's function has returned, as JSON. */
+struct str document_source_result(const struct document_source *);
+/* What a module says of its progress, or nothing. */
+struct str document_source_progress(const struct document_source *);
 /* After ended(), also from there.  NULL is allowed. */
 void document_source_free(struct document_source **);
 

@@ -261,12 +261,21 @@ open_parts(struct external_door *d, struct why *w)
 		.provider_ca = ca.n > 0 ? ca.p : NULL };
 
 	if (e == OK)
-		e = connectors_read(d->set.connectors, &d->connectors, w);
+		e = connectors_read(d->set.connectors, d->host->conf,
+		    d->host->scripts != NULL, &d->connectors, w);
 	if (e == OK)
 		e = read_backends(d, w);
 	if (e == OK)
 		e = read_clients(d, w);
 	return e == OK ? caller_new(&o, &d->caller, w) : e;
+}
+
+static bool
+has_module(const struct conf *c)
+{
+	return conf_address(c, CONF_HTTP_LISTEN).host.n > 0 &&
+	    connectors_have_module(conf_str(c, conf_id_of(
+	    &external_settings_rows[EXTERNAL_CONNECTORS])).p);
 }
 
 static enum err
@@ -303,6 +312,7 @@ data_read(void *door, struct engine *e)
 	d->store = engine_store_async(e);
 	d->documents = d->host->documents;
 	d->web = d->host->web_documents;
+	d->modules = d->host->module_runs;
 	read_key(d);
 	say_refusals(d);
 }
@@ -333,7 +343,8 @@ reload(void *door, struct why *w)
 	struct external_door *d = door;
 	struct connectors *read;
 
-	enum err e = connectors_read(d->set.connectors, &read, w);
+	enum err e = connectors_read(d->set.connectors, d->host->conf,
+	    d->host->scripts != NULL, &read, w);
 	if (e != OK)
 		return e;
 	connectors_free(&d->connectors);
@@ -450,6 +461,7 @@ const struct door door_external = {
 	    "console:read, run connectors and steer all tasks",
 	.settings = external_settings_rows, .settings_n = EXTERNAL_SETTINGS,
 	.routes = routes, .routes_n = ARRAY_LEN(routes),
+	.scripts = has_module,
 	.open = open_door, .data_read = data_read, .ready = ready,
 	.reload = reload, .status = put_status, .details = put_details,
 	.stop = stop, .drain = drain,

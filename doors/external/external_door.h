@@ -32,6 +32,7 @@
 struct documents;
 struct external_check;
 struct grants;
+struct module_runs;
 struct task_run;
 struct web_documents;
 
@@ -49,6 +50,7 @@ struct external_door {
 	struct store_async *store;       /* from data_read on */
 	struct documents *documents;     /* the same */
 	struct web_documents *web;       /* the same */
+	struct module_runs *modules;     /* the same */
 	bool is_ready, stopping;
 	/* What seals grants; `key_fault` is "" when there is a key. */
 	struct seal_key key;

@@ -279,7 +279,8 @@ open_run(struct hand_run *h)
 	struct external_request *x = h->x;
 	struct external_door *d = x->door;
 	struct document_source_options o = { .documents = d->documents,
-		.web = d->web, .connector = x->connector,
+		.web = d->web, .modules = d->modules,
+		.is_ending = &d->stopping, .connector = x->connector,
 		.params = buf_str(&x->params),
 		.credential = buf_str(&x->credential),
 		.key = arena_printf(&a, "external:run:%lld:%llu",

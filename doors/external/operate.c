@@ -37,7 +37,8 @@ put_connector(const struct held_connector *h, struct buf *b)
 	json_str(b, "version", external_connector_version(c));
 	json_str(b, "credential", str_of(external_connector_credential(c)));
 	json_u64(b, "parameters", external_connector_params_n(c));
-	json_bool(b, "built_in", external_connector_api(c) == NULL);
+	json_bool(b, "built_in", external_connector_api(c) == NULL &&
+	    !external_connector_is_module(c));
 	buf_put_char(b, '}');
 }
 

@@ -14,7 +14,8 @@ const struct setting external_settings_rows[EXTERNAL_SETTINGS] = {
 	    "is served at / too: POST /task and /task/FID." },
 	[EXTERNAL_CONNECTORS] = { "external.connectors", CONF_STRING, "", 0,
 	    4096, "directory", CONF_RESTART, "Connectors, in files "
-	    "NAME.json; those of `argiope external new`.  The directory is "
+	    "NAME.json, those of `argiope external new`, and NAME.js, which "
+	    "are modules.  The directory is "
 	    "read at the start and at SIGHUP." },
 	[EXTERNAL_BACKENDS_FILE] = { "external.backends_file", CONF_STRING, "",
 	    0, 4096, "file", CONF_RESTART, "The back ends that may start "

@@ -2,6 +2,7 @@
 
 #include "base/json_wiping.h"
 #include "base/json_writer.h"
+#include "base/text.h"
 #include "engine/connector/connector.h"
 
 bool
@@ -240,6 +241,32 @@ count_secret_bytes(const struct connector_key *k, yyjson_val *credential)
 	return n;
 }
 
+/* A module has what was sent, as far as it is text. */
+static enum err
+copy_credential(yyjson_val *credential, struct buf *out, struct why *w)
+{
+	yyjson_val *key, *v;
+	size_t i, at, n = 0, bytes = 2;
+
+	/* A buffer that grows would leave a copy behind. */
+	yyjson_obj_foreach(credential, i, at, key, v)
+		bytes += 6 * (yyjson_get_len(key) + yyjson_get_len(v) + 1);
+	buf_reserve(out, bytes);
+	json_object(out, NULL);
+	yyjson_obj_foreach(credential, i, at, key, v) {
+		if (!yyjson_is_str(v) || yyjson_get_len(v) == 0)
+			continue;
+		json_comma(out);
+		text_json(out, json_text(key));
+		buf_put_char(out, ':');
+		text_json(out, json_text(v));
+		n++;
+	}
+	buf_put_char(out, '}');
+	return n > 0 ? OK : why_field(w, ERR_INPUT, "credential",
+	    "the connector wants a user and a password");
+}
+
 enum err
 task_credential_make(const struct external_connector *c,
     yyjson_val *credential, struct buf *out, struct why *w)
@@ -249,6 +276,8 @@ task_credential_make(const struct external_connector *c,
 
 	if (strcmp(kind, "none") == 0 || strcmp(kind, "oauth") == 0)
 		return OK;
+	if (external_connector_is_module(c))
+		return copy_credential(credential, out, w);
 	const struct connector_key *keys =
 	    external_connector_runs(c)->credential, *k = keys;
 	/* A buffer that grows would leave a copy behind. */

@@ -15,9 +15,12 @@
 #include "engine/engine.h"
 #include "os/clock.h"
 #include "os/log.h"
+#include "script/connectors/module_run.h"
 
 #define LINE_BYTES_MAX 1000u
 #define WAITS_SAID_MS 60000
+/* Of what a module says of itself, in a status. */
+#define PROGRESS_BYTES_MAX 300u
 #define CODE_DONE 200u
 #define CODE_TIMEOUT 408u
 #define CODE_ERROR 500u
@@ -445,6 +448,7 @@ task_run_look(struct task_run *t)
 {
 	FREED(buf_free) struct buf now = BUF_INIT;
 	FREED(buf_free) struct buf wait = BUF_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct delivery_view v;
 
 	delivery_look(t->delivery, &v);
@@ -455,6 +459,10 @@ task_run_look(struct task_run *t)
 	else
 		buf_printf(&now, "%llu documents",
 		    (unsigned long long)v.uploaded);
+	struct str own = clean_text(&a, document_source_progress(t->run));
+	if (own.n > 0)
+		buf_printf(&now, "; %.*s", STR_FMT(str_cut(own, 0,
+		    PROGRESS_BYTES_MAX)));
 	if (wait.n > 0)
 		buf_printf(&now, "; waits for %s", buf_text(&wait));
 	if (str_eq(buf_str(&now), buf_str(&t->progress)))
@@ -502,6 +510,19 @@ task_run_fail(struct task_run *t, enum document_fault fault,
 	    "again later" : "The connector failed", buf_str(&detail));
 }
 
+/* A connector that has done nothing for longer than it may. */
+static void
+close_by_limit(struct task_run *t, struct str text)
+{
+	FREED(buf_free) struct buf detail = BUF_INIT;
+
+	buf_printf(&detail, "system: %.*s; ", STR_FMT(text));
+	put_counts(t, &detail);
+	task_run_log(t, "error", "%.*s", STR_FMT(text));
+	task_run_close(t, CODE_TIMEOUT, "The connector took too long",
+	    buf_str(&detail));
+}
+
 static void
 close_by_success(struct task_run *t)
 {
@@ -520,6 +541,7 @@ run_ended(void *arg, const struct document_end *e)
 	    LINE_BYTES_MAX));
 	enum document_end_kind kind = e->kind;
 	enum document_fault fault = e->fault;
+	bool is_late = str_eq(e->code, STR(MODULE_CODE_WALL));
 
 	t->has_batch = false;
 	list_take(&t->waits);
@@ -538,7 +560,10 @@ run_ended(void *arg, const struct document_end *e)
 		close_by_success(t);
 		break;
 	case DOCUMENTS_FAILED:
-		task_run_fail(t, fault, text);
+		if (is_late)
+			close_by_limit(t, text);
+		else
+			task_run_fail(t, fault, text);
 		break;
 	case DOCUMENTS_INTERRUPTED:
 		if (!t->door->host->stopping)
@@ -576,7 +601,9 @@ task_run_open(struct task_run *t, struct str params, struct str credential,
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct document_source_options o = { .documents = t->door->documents,
-	    .web = t->door->web, .connector = t->connector, .params = params,
+	    .web = t->door->web, .modules = t->door->modules,
+	    .is_ending = &t->door->stopping,
+	    .connector = t->connector, .params = params,
 	    .credential = credential, .granted = t->grant.has_values ?
 	    t->grant.values : NULL, .key = make_key(t, &a),
 	    .cursor = buf_str(&t->cursor), .resumes = resumes,

@@ -150,6 +150,6 @@ versions_add(struct versions *v, struct str hash, struct str declaration,
 	}
 	forget_idle(v);
 	v->list = mem_room(v->list, v->n, &v->cap, 8, sizeof(*v->list));
-	*out = v->list[v->n++] = connector_new(c);
+	*out = v->list[v->n++] = connector_new(c, NULL);
 	return OK;
 }

@@ -88,7 +88,7 @@ load(const char *text)
 
 	if (external_connector_load(str_of(text), NULL, &c, &w) != OK)
 		fail_msg("%s", w.text);
-	return connector_new(c);
+	return connector_new(c, NULL);
 }
 
 static void
@@ -116,7 +116,8 @@ keeps_connectors_by_hash(void **state)
 	assert_int_equal(versions_add(&v, hash, STR("{"), &old, &w),
 	    ERR_CORRUPT);
 	/* The program of a built-in connector runs all of its versions. */
-	web = connector_new(external_connector_builtin(0));
+	web = connector_new(external_connector_builtin(0),
+	    NULL);
 	assert_ptr_equal(versions_find(&v, web, hash), web);
 	connector_release(&web);
 	connector_release(&listed);
