@@ -25,7 +25,8 @@ static const struct option_row rows[] = {
 
 const struct option_verb external_check_verb = {
 	"external check", "FILE", 1, 1,
-	"Run a declared connector without a back end, and check what it gives",
+	"Run a connector without a back end, and check what it gives",
+	"FILE is a declaration, or FILE.js, a module.  "
 	"Documents go to standard output, one JSON object a line.  Requests "
 	"with their status go to standard error, and so does what is wrong "
 	"with parameters and documents: a document is checked by the file's "
@@ -139,6 +140,8 @@ external_check_run(struct cli *c, struct why *w)
 		e = read_order(&k, w);
 	k.run = (struct external_run){ .cli = c, .order = k.input.order,
 	    .private_hosts = k.input.hosts, .private_n = k.input.hosts_n,
+	    .bundle = k.input.bundle, .connector = k.input.connector,
+	    .params = k.input.params, .credential = k.input.credential,
 	    .take = take_batch, .called = say_call, .arg = &k };
 	if (e == OK)
 		e = external_run_connector(&k.run, w);

@@ -6,6 +6,7 @@
 #include "base/json_writer.h"
 #include "cli/format.h"
 #include "engine/parser/url.h"
+#include "script/connectors/module_load.h"
 
 #define TEXT_MAX 1000u
 
@@ -31,6 +32,9 @@ external_input_load(struct external_input *x, struct why *w)
 	const char *file = x->cli->options.operands[0];
 	struct str text;
 
+	if (str_ends(str_of(file), STR(".js")))
+		return module_load(file, &x->cli->conf, &x->bundle,
+		    &x->connector, w);
 	enum err e = cli_file(x->cli, file, &text, w);
 	return e == OK ? external_connector_load(text, file, &x->connector,
 	    w) : e;
@@ -40,6 +44,8 @@ void
 external_input_free(struct external_input *x)
 {
 	external_connector_free(&x->connector);
+	if (x->bundle != NULL)
+		bundle_drop(&x->bundle);
 }
 
 enum err
@@ -137,6 +143,11 @@ external_input_order(struct external_input *x, yyjson_val *params,
 	    &first) != OK)
 		return why(w, ERR_INPUT, "the parameters are invalid for %s",
 		    x->cli->options.operands[0]);
+	if (x->bundle != NULL) {
+		x->params = arena_copy(&x->cli->arena, buf_str(&normal));
+		x->credential = credential;
+		return OK;
+	}
 	enum err e = external_order_make(x->connector, buf_str(&normal),
 	    &order, w);
 	if (e != OK)

@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "engine/external/external_connector.h"
 #include "engine/harvest/document_run.h"
+#include "script/bundle.h"
 
 /* Faults of a document that are printed. */
 #define EXTERNAL_FAULTS_MAX 5u
@@ -20,6 +21,8 @@
 struct external_input {
 	struct cli *cli;
 	struct external_connector *connector;
+	struct script_bundle *bundle;        /* of a module; else NULL */
+	struct str params, credential;       /* the same, of its run */
 	/* external_input_order()'s: and the hosts that the file names, as
 	 * HOST:PORT; whoever runs the file may reach them wherever they are. */
 	struct str order;
@@ -30,7 +33,8 @@ struct external_input {
 
 /*
  * Load the connector of the verb's first operand into a struct that is zeroed
- * but for `cli`.  Errors: INPUT; those of reading the file.
+ * but for `cli`.  FILE.js is a module, and is evaluated.  Errors: INPUT; those
+ * of reading the file.
  */
 MUST_USE enum err external_input_load(struct external_input *, struct why *);
 void external_input_free(struct external_input *);
@@ -41,8 +45,9 @@ void external_input_free(struct external_input *);
 MUST_USE enum err external_input_object(struct cli *, const char *file,
     yyjson_doc **out, struct why *);
 /*
- * Make the order of these parameters, NULL for none; `credential` is a JSON
- * object, or empty.  Memory: the cli's.  Errors: INPUT, each fault was printed.
+ * Make the order, or a module's input, of these parameters, NULL for none;
+ * `credential` is a JSON object, or empty.  Memory: the cli's.  Errors: INPUT,
+ * each fault was printed.
  */
 MUST_USE enum err external_input_order(struct external_input *,
     yyjson_val *params, struct str credential, struct why *);

@@ -11,6 +11,7 @@
 #include "os/clock.h"
 #include "os/system.h"
 #include "os/tree.h"
+#include "script/connectors/module_run.h"
 
 /* A source that does not answer is told within seconds, not hours. */
 #define CALL_TRIES_MAX 3u
@@ -22,7 +23,11 @@ struct life {
 	struct loop *home;
 	struct engine *engine;
 	struct documents *documents;
+	/* One of them, and what it needs. */
 	struct document_run *document_run;
+	struct module_run *module_run;
+	struct module_runs *modules;
+	struct script_host *scripts;
 	struct timer look_timer;
 	struct progress progress;
 	struct why why;              /* what the engine has lost */
@@ -50,6 +55,23 @@ close_engine(struct life *l)
 	engine_close(l->engine, engine_closed, l);
 }
 
+/* Before it has begun there is nothing to stop. */
+static void
+stop_run(struct life *l)
+{
+	if (l->module_run != NULL)
+		module_run_stop(l->module_run, false);
+	else if (l->document_run != NULL)
+		document_run_stop(l->document_run);
+}
+
+static struct document_look
+look_at_run(const struct life *l)
+{
+	return l->module_run != NULL ? module_run_look(l->module_run) :
+	    document_run_look(l->document_run);
+}
+
 static void
 take_batch(void *arg, const struct document_batch *b)
 {
@@ -57,10 +79,12 @@ take_batch(void *arg, const struct document_batch *b)
 	struct external_run *r = l->run;
 
 	progress_clear(&l->progress);
-	if (r->take(r->arg, b))
-		document_run_taken(l->document_run);
+	if (!r->take(r->arg, b))
+		stop_run(l);
+	else if (l->module_run != NULL)
+		module_run_taken(l->module_run);
 	else
-		document_run_stop(l->document_run);
+		document_run_taken(l->document_run);
 }
 
 static void
@@ -91,7 +115,7 @@ run_ended(void *arg, const struct document_end *e)
 	r->end = *e;
 	r->end.code = arena_copy(&r->cli->arena, e->code);
 	r->end.text = arena_copy(&r->cli->arena, e->text);
-	r->look = document_run_look(l->document_run);
+	r->look = look_at_run(l);
 	l->ended = true;
 	close_engine(l);
 }
@@ -100,7 +124,7 @@ static void
 show_look(struct timer *t)
 {
 	struct life *l = CONTAINER(t, struct life, look_timer);
-	struct document_look x = document_run_look(l->document_run);
+	struct document_look x = look_at_run(l);
 
 	progress_text(&l->progress, "%llu documents  answers: %llu%s%s",
 	    (unsigned long long)x.documents, (unsigned long long)x.answers,
@@ -132,8 +156,7 @@ got_signal(void *arg, int signal)
 	if (system_is_hangup(signal) && system_ignores_hangup())
 		return;
 	l->run->interrupted = true;
-	if (l->document_run != NULL)
-		document_run_stop(l->document_run);
+	stop_run(l);
 }
 
 /* ---- Before and after ----------------------------------------------- */
@@ -174,7 +197,35 @@ open_engine(struct life *l, struct why *w)
 		e = engine_open(&o, &l->engine, w);
 	if (e == OK)
 		l->documents = documents_new(l->engine, l->home);
+	if (e == OK && l->run->bundle != NULL)
+		l->modules = module_runs_new(l->engine, l->home, l->scripts,
+		    conf);
 	return e;
+}
+
+/* Its processes inherit nothing that is opened later. */
+static enum err
+start_scripts(struct life *l, struct why *w)
+{
+	struct script_host_options o = script_host_options_of(
+	    &l->run->cli->conf);
+
+	return l->run->bundle == NULL ? OK : script_host_open(l->home, &o,
+	    &l->scripts, w);
+}
+
+static enum err
+open_module_run(struct life *l, struct why *w)
+{
+	const struct external_run *r = l->run;
+	const struct module_run_options o = { .connector = r->connector,
+	    .bundle = r->bundle, .function = "run", .params = r->params,
+	    .credential = r->credential, .cursor = r->cursor,
+	    .tries_max = CALL_TRIES_MAX, .batch = take_batch,
+	    .note = say_note, .called = say_call, .ended = run_ended,
+	    .arg = l };
+
+	return module_run_open(l->modules, &o, &l->module_run, w);
 }
 
 static enum err
@@ -187,6 +238,8 @@ open_run(struct life *l, struct why *w)
 	    .called = say_call, .ended = run_ended, .arg = l };
 	const char *code;
 
+	if (l->run->bundle != NULL)
+		return open_module_run(l, w);
 	return document_run_open(l->documents, &o, &l->document_run, &code,
 	    w);
 }
@@ -194,8 +247,10 @@ open_run(struct life *l, struct why *w)
 static enum err
 run_life(struct life *l, struct why *w)
 {
-	enum err e = open_engine(l, w);
+	enum err e = start_scripts(l, w);
 
+	if (e == OK)
+		e = open_engine(l, w);
 	if (e == OK)
 		e = open_run(l, w);
 	if (e == OK) {
@@ -207,7 +262,10 @@ run_life(struct life *l, struct why *w)
 		*w = l->why;
 		e = w->err;
 	}
+	script_host_close(&l->scripts);
 	engine_free(&l->engine);
+	module_run_free(&l->module_run);
+	module_runs_free(&l->modules);
 	document_run_free(&l->document_run);
 	documents_free(&l->documents);
 	return e;

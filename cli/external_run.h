@@ -9,11 +9,18 @@
 #define CLI_EXTERNAL_RUN_H
 
 #include "cli/cli.h"
+#include "engine/external/external_connector.h"
 #include "engine/harvest/document_run.h"
+#include "script/bundle.h"
 
 struct external_run {
 	struct cli *cli;
 	struct str order, cursor;    /* of document_run_options */
+	/* Of a module, in place of the order: module_run_options.  NULL: it is
+	 * declared. */
+	struct script_bundle *bundle;
+	const struct external_connector *connector;
+	struct str params, credential;
 	const struct str *private_hosts;     /* likewise */
 	size_t private_n;
 	/* One batch after the other.  False: the run is to stop, since that was

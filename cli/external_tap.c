@@ -38,7 +38,8 @@ static const struct option_row rows[] = {
 
 const struct option_verb external_tap_verb = {
 	"external tap", "FILE", 1, 1,
-	"Run a declared connector as a Singer tap",
+	"Run a connector as a Singer tap",
+	"FILE is a declaration, or FILE.js, a module.  "
 	"SCHEMA, RECORD and STATE messages go to standard output, all else to "
 	"standard error.  The stream has the connector's name, and its "
 	"docIdField as key.  With --state the tap goes on where that one was: "
@@ -292,6 +293,8 @@ run_tap(struct tap *t, struct why *w)
 	t->run = (struct external_run){ .cli = t->input.cli,
 	    .order = t->input.order, .cursor = t->cursor,
 	    .private_hosts = t->input.hosts, .private_n = t->input.hosts_n,
+	    .bundle = t->input.bundle, .connector = t->input.connector,
+	    .params = t->input.params, .credential = t->input.credential,
 	    .take = take_batch, .arg = t };
 	put_schema(t, &b);
 	cli_put(&b);
