@@ -73,9 +73,11 @@ try:
                                   PORTS["8766"])
         said = run(block)
         if "external new" in block:
-            with open(HOME + "/books.json") as f:
+            written = HOME + "/books.js" + ("" if "--script" in block else
+                                            "on")
+            with open(written) as f:
                 file = ported(f.read())
-            with open(HOME + "/books.json", "w") as f:
+            with open(written, "w") as f:
                 f.write(file)
         if "/run" in block:
             until = time.monotonic() + 20

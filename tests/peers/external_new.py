@@ -41,6 +41,14 @@ for name in "", "Shop", "a/b", "..", "a.json", "x" * 65, "é":
          (65, before))
 same("a name has up to 64 bytes", ours("external", "new", "x" * 64)[0], 0)
 
+code, out, err = ours("external", "new", "--script", "shop_1")
+same("a module is written", (code, out), (0, "shop_1.js\n"))
+with open("shop_1.js", encoding="utf-8") as f:
+    written_js = f.read()
+with open(os.path.join(EXAMPLES, "connector.js"), encoding="utf-8") as f:
+    same("... as its example", written_js,
+         f.read().replace('"books"', '"shop_1"', 1))
+
 # ---- What it says --------------------------------------------------------------
 
 with open("books.json", "w", encoding="utf-8") as f:
@@ -112,6 +120,14 @@ found = documents_of("science", {"subject": "science", "published_until": ""})
 same("one page, and an empty field", found,
      [b for b in books if b["subject"] == "science"])
 same("its documents are valid", judged(books), (0, []))
+with open("module.js", "w", encoding="utf-8") as f:
+    f.write(written_js.replace("8766", str(port)))
+with open("novels.json", "w", encoding="utf-8") as f:
+    json.dump({"subject": "novel"}, f)
+code, out, err = ours("external", "check", "module.js", "--params",
+                      "novels.json", "--max", "100")
+same("the module gives the same", (code, [json.loads(x) for x in
+                                          out.splitlines()]), (0, novels))
 code, faults = judged([{"id": "", "title": "x", "added": "yesterday"}])
 check("another is not, and each reason is told", code == 1 and
       any(f.startswith("/id must be a text") for f in faults) and

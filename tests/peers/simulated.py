@@ -156,12 +156,13 @@ class Platforms:
         return [json.loads(line) for line in a.body.splitlines()]
 
 
-def run_with(script, *packages):
-    """Go on with these packages of PyPI, or skip the script by its name."""
+def run_with(script, *packages, of=None):
+    """Go on with these packages of PyPI, or skip the script by its name; they
+    are those that the script `of` has, too."""
     name = os.path.basename(script)[:-len(".py")]
     if "PACKAGES_ARE_HERE" in os.environ:
         return
-    python = python_with(name.rsplit("_", 1)[1] + "-1", *packages)
+    python = python_with((of or name).rsplit("_", 1)[1] + "-1", *packages)
     if python is None:
         skip(name, f"{packages[0]} cannot be had from PyPI")
         done()
