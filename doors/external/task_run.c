@@ -166,7 +166,8 @@ put_lines(struct task_run *t)
 		    .level = arena_copy(&x->arena, str_of(t->lines[i].level)),
 		    .text = arena_copy(&x->arena, t->lines[i].text) };
 	t->lines_n = 0;
-	arena_reset(&t->lines_arena);
+	/* A task that waits has no line for long, and no block for them. */
+	arena_free(&t->lines_arena);
 	t->logging = true;
 	task_job_put(x, add_lines, lines_added);
 }
@@ -659,6 +660,8 @@ new_run(struct external_door *d, const struct store_task *row,
 	t->door = d;
 	t->id = row->id;
 	t->attempt = row->attempt;
+	/* Few texts stay as long as the task; a block would be 8 KiB. */
+	arena_room(&t->arena, row->fid.n + row->params.n + row->grant.n + 16);
 	t->fid = arena_copy(&t->arena, row->fid);
 	t->params = arena_copy(&t->arena, row->params);
 	t->grant.id = arena_copy(&t->arena, row->grant);
