@@ -49,11 +49,13 @@ def with_store(*words):
 
 class Loud(Api):
     """Refuses with what it was sent."""
-    wrong, limited = (), False
+    wrong, limited, gate = (), False, threading.Event()
 
     def answer(self, request):
         sent = request.headers["Authorization"]
         signed.append(sent)
+        if len(signed) == 2:
+            self.gate.wait(60)
         if self.limited:
             request.send_response(429)
             request.send_header("Retry-After", "600")
@@ -144,13 +146,14 @@ def begin(s, fid, connector="secret", **credential):
 
 def tasks(s):
     signed.clear()
-    api.delay_s = 0.4
     b.reply = echo
     fid = "t-" + PLANTED
     begin(s, fid)
-    check("the source is asked", wait_until(lambda: signed))
+    # The second answer waits until the task has another password.
+    check("the source is asked", wait_until(lambda: len(signed) == 2))
     opened.append(memory_of(s))
     begin(s, fid, password=C["replaced"])
+    api.gate.set()
     same("a task with a password is done", s.ends(fid, connector="secret"),
          "done")
     same("its password was used, and the one of the repeated POST",
@@ -158,7 +161,6 @@ def tasks(s):
                                    basic(C["user"], C["replaced"])))
     same("the back end has seen its field",
          set(seen), {"Bearer " + C["header"]})
-    api.delay_s = 0
     begin(s, "custom", "bearer", token=C["custom"])
     same("a task with a field of its own is done", s.ends(
         "custom", connector="bearer"), "done")

@@ -86,10 +86,10 @@ def obeys(one, two):
         fid = f"p{i}"
         one.task(fid, b.endpoint(fid), {"kind": fid})
         wait_until(lambda: b.of(UPLOADS, fid))
+        at = time.monotonic()
         same("PATCH at the other one", two.ask(
             "PATCH", f"/external/things/task/{fid}/status",
             {"code": 408, "message": "Task is timeout"})[0], 200)
-        at = time.monotonic()
         time.sleep(2.5)
         later = [c.at - at for c in b.of(UPLOADS, fid) + b.of(STATUSES, fid)
                  if c.at > at] + [t - at for kind, t in asked
