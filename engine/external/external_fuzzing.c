@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "engine/connector/order.h"
+#include "engine/external/external_own.h"
 
 static void
 count_fault(void *arg, struct str name, struct str message)
@@ -42,6 +43,33 @@ open_order(const struct external_connector *c, yyjson_val *message)
 		runs->close(&run);
 }
 
+/* Whatever the values are, a call for choices goes to the host of the file. */
+static void
+check_choices(const struct external_connector *c,
+    const struct external_param *p, yyjson_val *params)
+{
+	FREED(buf_free) struct buf order = BUF_INIT;
+	struct why w = WHY_INIT;
+	struct str url = p->choices->url;
+	size_t base = str_find(url, STR("://")) + 3;
+
+	while (base < url.n && memchr("/?", url.p[base], 2) == NULL)
+		base++;
+	if (external_choices_order(c, p->name, params,
+	    STR("/../@b.example#?{x}&"), &order, &w) != OK) {
+		CHECK(order.n == 0 && w.field[0] != '\0');
+		return;
+	}
+	yyjson_doc *doc = yyjson_read(order.p, order.n,
+	    YYJSON_READ_NUMBER_AS_RAW);
+	struct str made = json_text(yyjson_ptr_get(yyjson_doc_get_root(doc),
+	    "/options/api/url"));
+	CHECK(str_starts(made, str_cut(url, 0, base)));
+	CHECK(made.n == base || made.p[base] == '/' || made.p[base] == '?');
+	open_order(c, yyjson_doc_get_root(doc));
+	yyjson_doc_free(doc);
+}
+
 void
 fuzzing_params(const struct external_connector *c, yyjson_val *params)
 {
@@ -49,6 +77,9 @@ fuzzing_params(const struct external_connector *c, yyjson_val *params)
 	FREED(buf_free) struct buf order = BUF_INIT;
 	struct why w = WHY_INIT;
 
+	for (size_t i = 0; i < c->params_n; i++)
+		if (c->params[i].choices != NULL)
+			check_choices(c, &c->params[i], params);
 	if (check_params(c, params, &one) != OK)
 		return;
 	/* A location's numbers may be beyond what a double can be. */
