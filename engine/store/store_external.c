@@ -288,6 +288,17 @@ store_task_list(struct store *st, const struct store_task_filter *f,
 }
 
 enum err
+store_task_exists(struct store *st, uint64_t id, bool *exists, struct why *w)
+{
+	struct query *q = database_query(st->db, "SELECT 1 FROM external_task"
+	    " WHERE number = ?1");
+
+	store_bind_id(q, 1, id);
+	*exists = query_step(q);
+	return query_end(&q, w);
+}
+
+enum err
 store_task_count(struct store *st, struct str connector, size_t *n,
     struct why *w)
 {

@@ -119,6 +119,10 @@ MUST_USE enum err store_task_get(struct store *, uint64_t id, struct arena *a,
 MUST_USE enum err store_task_find(struct store *, struct str backend,
     struct str fid, struct arena *a, struct store_task *, struct why *);
 
+/* Whether the task is stored: open, or closed and not yet forgotten. */
+MUST_USE enum err store_task_exists(struct store *, uint64_t id, bool *exists,
+    struct why *);
+
 struct store_task_filter {
 	bool mine;                   /* only this daemon's */
 	bool open;
@@ -314,6 +318,13 @@ MUST_USE enum err store_cursor_get(struct store *, const struct store_crawler *,
 /* As store_task_close() with keep_cursor does.  An empty cursor: none. */
 MUST_USE enum err store_cursor_put(struct store *, const struct store_crawler *,
     struct str cursor, struct wall now, struct why *);
+/*
+ * The cursors that tasks of a connector may go on from: those of its tasks, of
+ * closed ones too, and those of crawlers that still have a task.  In no order;
+ * one may be there twice.  Memory: `a`.
+ */
+MUST_USE enum err store_cursor_list(struct store *, struct str connector,
+    struct arena *a, struct str **cursors, size_t *n, struct why *);
 /* Forget it; it may be absent. */
 MUST_USE enum err store_cursor_reset(struct store *,
     const struct store_crawler *, struct why *);

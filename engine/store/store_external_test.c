@@ -478,6 +478,58 @@ old_tasks_are_forgotten(void **state)
 	assert_int_equal(put_task("acme", "t0").id, STORE_FORGET_MAX + 3);
 }
 
+static bool
+lists_cursor(const char *connector, const char *wanted, size_t wanted_n)
+{
+	struct why w = WHY_INIT;
+	struct str *list;
+	bool found = false;
+	size_t n;
+
+	ok(store_cursor_list(store, str_of(connector), &arena, &list, &n, &w),
+	    &w);
+	assert_int_equal(n, wanted_n);
+	for (size_t i = 0; i < n; i++)
+		found |= str_eq(list[i], str_of(wanted));
+	return found;
+}
+
+static void
+cursors_that_tasks_may_go_on_from(void **state)
+{
+	struct store_crawler c = { STR("acme"), STR("feed"), STR("c1") };
+	struct store_document d = { .json = STR("{}") };
+	struct why w = WHY_INIT;
+	bool exists;
+	size_t n;
+
+	(void)state;
+	ok(store_task_exists(store, 1, &exists, &w), &w);
+	assert_false(exists);
+	/* A crawler without a task. */
+	ok(store_cursor_put(store, &c, STR("7"), t0, &w), &w);
+	assert_false(lists_cursor("feed", "7", 0));
+	uint64_t first = put_task("acme", "t1").id;
+	assert_true(lists_cursor("feed", "7", 1));
+	assert_false(lists_cursor("other", "7", 0));
+	emit(first, 1, &d, 1, "8");
+	assert_true(lists_cursor("feed", "8", 2));
+	assert_true(lists_cursor("feed", "7", 2));
+	/* The crawler of the same name at another back end has none. */
+	put_task("beta", "t1");
+	assert_true(lists_cursor("feed", "7", 2));
+	/* A closed task may be tried again. */
+	close_as(first, STORE_TASK_UNDELIVERED, false, false, at_second(1));
+	assert_true(lists_cursor("feed", "8", 2));
+	ok(store_task_exists(store, first, &exists, &w), &w);
+	assert_true(exists);
+	ok(store_task_forget(store, at_second(2), &n, &w), &w);
+	assert_int_equal(n, 1);
+	ok(store_task_exists(store, first, &exists, &w), &w);
+	assert_false(exists);
+	assert_false(lists_cursor("feed", "7", 0));
+}
+
 static void
 limits_of_tasks(void **state)
 {
@@ -924,6 +976,7 @@ main(int argc, char **argv)
 		WITH(statuses_and_closing), WITH(retries),
 		WITH(undelivered_tasks), WITH(lists),
 		WITH(old_tasks_are_forgotten), WITH(limits_of_tasks),
+		WITH(cursors_that_tasks_may_go_on_from),
 		WITH(documents_in_order), WITH(acknowledgements),
 		WITH(groups), WITH(limits_of_documents),
 		WITH(rejected_documents_are_bounded),

@@ -35,6 +35,28 @@ store_cursor_get(struct store *st, const struct store_crawler *c,
 	return e;
 }
 
+enum err
+store_cursor_list(struct store *st, struct str connector, struct arena *a,
+    struct str **cursors, size_t *n, struct why *w)
+{
+	struct store_rows r = { .bytes_each = sizeof(**cursors) };
+	struct query *q = database_query(st->db, "SELECT cursor FROM"
+	    " external_task WHERE connector = ?1 AND cursor <> ''"
+	    " UNION ALL SELECT c.cursor FROM external_cursor c JOIN"
+	    " (SELECT DISTINCT backend, crawler FROM external_task"
+	    " WHERE connector = ?1) t ON t.backend = c.backend"
+	    " AND t.crawler = c.crawler WHERE c.connector = ?1");
+
+	query_str(q, 1, store_text(connector));
+	while (query_step(q))
+		*(struct str *)store_rows_add(&r) = arena_copy(a,
+		    query_get_str(q, 0));
+	enum err e = store_rows_end(&r, &q, OK, a, w);
+	*cursors = r.rows;
+	*n = r.n;
+	return e;
+}
+
 static enum err
 check_crawler(const struct store_crawler *c, struct str cursor, struct why *w)
 {
