@@ -270,7 +270,8 @@ copy_spec(struct held *h, const struct crawl_spec *s)
 	struct crawl_row *r = &h->row;
 
 	size_t bytes = s->tags_n * sizeof(struct str) + s->name.n + 1 +
-	    seed.n + 1 + s->policy_name.n + 1 + s->warc_dir.n + 1;
+	    seed.n + 1 + s->policy_name.n + 1 + s->warc_dir.n + 1 +
+	    s->key.n + 1;
 	for (size_t i = 0; i < s->tags_n; i++)
 		bytes += s->tags[i].n + 1;
 	arena_room(&h->arena, bytes);
@@ -279,6 +280,7 @@ copy_spec(struct held *h, const struct crawl_spec *s)
 	r->name = arena_copy(&h->arena, s->name);
 	r->seed = arena_copy(&h->arena, seed);
 	r->warc_dir = arena_copy(&h->arena, s->warc_dir);
+	r->key = arena_copy(&h->arena, s->key);
 	r->policy = arena_copy(&h->arena, s->policy_name);
 	r->schedule = s->schedule;
 	r->tags_n = s->tags_n;

@@ -46,6 +46,7 @@ struct crawl_row {
 	struct crawl_view view;
 	struct str name, seed;       /* seed: the first, as given */
 	struct str warc_dir;         /* "": its own below DATA/archive */
+	struct str key;              /* that it began under; or "" */
 	struct str policy;           /* its name, or "" for one of its own */
 	const struct str *tags;
 	size_t tags_n;

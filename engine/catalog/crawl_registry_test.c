@@ -176,7 +176,7 @@ rows_are_found_by_number(void **state)
 	struct str tags[] = { STR("one"), STR("two words") };
 	struct crawl_spec spec = { .name = STR("n"), .seeds = seeds,
 	    .seeds_n = 2, .tags = tags, .tags_n = 2, .policy_name = STR("p"),
-	    .schedule = 7 };
+	    .schedule = 7, .key = STR("7/2") };
 
 	(void)state;
 	assert_null(crawl_registry_before(b, NULL));
@@ -194,6 +194,7 @@ rows_are_found_by_number(void **state)
 	const struct crawl_row *r = crawl_row(b, 147);
 	assert_true(str_eq(r->seed, STR("http://a.org/")));
 	assert_true(str_eq(r->policy, STR("p")));
+	assert_true(str_eq(r->key, STR("7/2")));
 	assert_int_equal(r->schedule, 7);
 	assert_true(crawl_registry_has_tag(r, STR("two words")));
 	assert_false(crawl_registry_has_tag(r, STR("two")));
