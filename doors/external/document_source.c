@@ -56,8 +56,8 @@ open_web(const struct document_source_options *o, struct document_source *s,
 	const struct web_documents_options run = { .params = o->params,
 		.key = o->key, .name = o->connector->name,
 		.cursor = o->cursor, .resumes = o->resumes,
-		.batch = o->batch, .note = o->note, .ended = o->ended,
-		.arg = o->arg };
+		.is_check = o->is_check, .batch = o->batch, .note = o->note,
+		.ended = o->ended, .arg = o->arg };
 
 	return web_documents_open(o->web, &run, &s->web, w);
 }

@@ -33,7 +33,8 @@ struct document_source_options {
 	/* Of a module: choices.NAME() runs, with that JSON as its argument;
 	 * empty: run(), or check(). */
 	struct str choice, argument;
-	/* One try of each call; of a module its function check() runs. */
+	/* One try of each call, and no crawl stays; of a module its function
+	 * check() runs. */
 	bool is_check;
 	/* While it is true a module that is stopped is not asked to end. */
 	const bool *is_ending;

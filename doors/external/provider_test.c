@@ -155,7 +155,7 @@ setup(void **state)
 	door = (struct external_door){ .host = &host, .key = { "k" } };
 	list_init(&door.provider_calls);
 	list_init(&door.revocations);
-	if (connectors_read(dir, &door.connectors, &w) != OK)
+	if (connectors_read(dir, NULL, false, &door.connectors, &w) != OK)
 		fail_msg("%s", w.text);
 	door.clients = clients_none();
 	const struct caller_options calls = { .home = home, .call_ms = 5000 };

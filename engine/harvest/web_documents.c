@@ -62,6 +62,7 @@ struct web_run {
 	struct buf policy;
 	struct launch launch;
 	struct crawl_order order;
+	struct delete_request removal;           /* of a check */
 	struct captures_query piece; /* its answer stays until the next one */
 	bool wanted[WEB_DOCUMENTS_PIECE_MAX];    /* of the piece */
 	size_t compared;             /* captures of the piece */
@@ -84,12 +85,34 @@ deliver_end(struct mail *m)
 	r->options.ended(r->options.arg, &r->end);
 }
 
+static const struct crawl_row *row_of(const struct web_run *, uint32_t crawl);
+
+static void
+crawl_deleted(struct delete_request *q)
+{
+	struct web_run *r = CONTAINER(q, struct web_run, removal);
+
+	r->busy = false;
+	if (q->why.err != OK && q->why.err != ERR_ABSENT)
+		log_warn("harvest.web_documents", "crawl=%u why=%s", q->crawl,
+		    log_why(&q->why));
+	loop_send(r->all->home, &r->end_mail, deliver_end);
+}
+
 static void
 end_run(struct web_run *r, enum document_end_kind kind)
 {
 	r->state = WEB_ENDS;
 	r->end.kind = kind;
-	loop_send(r->all->home, &r->end_mail, deliver_end);
+	if (!r->options.is_check || row_of(r, r->at.crawl) == NULL ||
+	    engine_is_closing(r->all->engine)) {
+		loop_send(r->all->home, &r->end_mail, deliver_end);
+		return;
+	}
+	r->busy = true;
+	r->removal = (struct delete_request){ .crawl = r->at.crawl,
+	    .done = crawl_deleted };
+	crawl_delete(r->all->engine, &r->removal);
 }
 
 static void
@@ -646,16 +669,45 @@ web_documents_close(struct web_run **rp)
 	mem_free(rp);
 }
 
-bool
-web_documents_crawl(struct str cursor, uint32_t *crawl)
+/* After the end of a run the next one needs only that run's crawl. */
+size_t
+web_documents_crawls(struct str cursor,
+    uint32_t crawls[static WEB_DOCUMENTS_CURSOR_CRAWLS_MAX])
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct web_documents_cursor c;
+	size_t n = 0;
 
 	if (web_documents_cursor_read(cursor, &a, &c, NULL) != OK)
-		return false;
-	*crawl = c.crawl;
-	return c.crawl != NO_CRAWL;
+		return 0;
+	if (c.crawl != NO_CRAWL)
+		crawls[n++] = c.crawl;
+	if (c.base != NO_CRAWL && !c.ended)
+		crawls[n++] = c.base;
+	return n;
+}
+
+size_t
+web_documents_list_crawls(const struct web_documents *all, struct str prefix,
+    uint32_t *below, struct web_crawl *list, size_t most)
+{
+	const struct crawl_registry *registry = engine_registry(all->engine);
+	size_t n = 0;
+
+	for (size_t i = 0; i < WEB_DOCUMENTS_LOOKS_MAX && n < most; i++) {
+		const struct crawl_row *row = crawl_registry_below(registry,
+		    *below);
+		if (row == NULL) {
+			*below = UINT32_MAX;
+			break;
+		}
+		*below = row->id;
+		if (!row->deleted && row->view.kind == CRAWL_CRAWL &&
+		    crawl_row_is_over(row) && str_starts(row->key, prefix))
+			list[n++] = (struct web_crawl){ row->id, row->key,
+			    row->view.ended };
+	}
+	return n;
 }
 
 /* ---- All of them ---------------------------------------------------- */

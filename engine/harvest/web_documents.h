@@ -24,10 +24,11 @@
  * A page is new or changed unless the earlier crawl has a capture of its URL
  * with the same payload digest.  Pages that are gone are not reported.
  *
- * Owns:    nothing of the crawl: it stays when a run is freed, and its caller
- *          deletes it by crawl_delete() (web_documents_crawl()).  As long as a
- *          cursor that names it is kept, the next run compares with it; when it
- *          is gone, that run gives all pages.
+ * Owns:    nothing of the crawl, unless `is_check`: it stays when a run is
+ *          freed, and its caller deletes it by crawl_delete()
+ *          (web_documents_list_crawls()).  A run that goes on from a cursor
+ *          uses the crawls that the cursor names (web_documents_crawls()); when
+ *          they are gone, it gives all pages.
  * Thread:  home's; documents are made on the pool.
  * Limits:  WEB_DOCUMENTS_*_MAX.
  * Story:   engine/harvest/DESIGN.md
@@ -44,6 +45,10 @@
 #define WEB_DOCUMENTS_BATCH_BYTES_MAX ((size_t)1 << 20)
 /* Decoded bytes of a page; the rest of a longer one is not read. */
 #define WEB_DOCUMENTS_BODY_BYTES_MAX ((uint64_t)4 << 20)
+/* Crawls that one call of web_documents_list_crawls() looks at. */
+#define WEB_DOCUMENTS_LOOKS_MAX 10000u
+/* Crawls that a cursor names. */
+#define WEB_DOCUMENTS_CURSOR_CRAWLS_MAX 2u
 
 struct web_documents;
 struct web_run;
@@ -66,6 +71,9 @@ struct web_documents_options {
 	/* The cursor was kept with a batch of this run, by an earlier process;
 	 * if it says that the run has ended, it has. */
 	bool resumes;
+	/* The run's crawl is deleted before ended() is called, unless the
+	 * engine closes. */
+	bool is_check;
 	/* As those of struct document_run_options. */
 	void (*batch)(void *arg, const struct document_batch *);
 	void (*note)(void *arg, const struct document_note *);   /* or NULL */
@@ -91,8 +99,27 @@ struct document_look web_documents_look(const struct web_run *);
  * allowed. */
 void web_documents_close(struct web_run **);
 
-/* The crawl that a cursor names, for crawl_delete().  False: it names none, or
- * is no cursor. */
-bool web_documents_crawl(struct str cursor, uint32_t *crawl);
+/*
+ * The crawls that a run which goes on from this cursor reads or compares with,
+ * the cursor's own first.  0: it names none, or is no cursor.
+ */
+size_t web_documents_crawls(struct str cursor,
+    uint32_t crawls[static WEB_DOCUMENTS_CURSOR_CRAWLS_MAX]);
+
+/* A crawl that has ended and was not deleted. */
+struct web_crawl {
+	uint32_t id;
+	struct str key;              /* borrowed until the home loop's turn
+	                              * ends */
+	struct wall ended;
+};
+/*
+ * List crawls whose key begins with `prefix`, at most `most`: from number
+ * *below down, the newest first, UINT32_MAX for all.  It looks at no more than
+ * WEB_DOCUMENTS_LOOKS_MAX crawls.  *below is then where the next call goes on,
+ * and UINT32_MAX again after the oldest.
+ */
+size_t web_documents_list_crawls(const struct web_documents *,
+    struct str prefix, uint32_t *below, struct web_crawl *, size_t most);
 
 #endif

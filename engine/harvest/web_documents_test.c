@@ -25,6 +25,7 @@ static size_t ids_n, batches, notes;
 static struct str last_cursor;
 static bool waits;                   /* with a batch */
 static bool takes;                   /* each batch, at once */
+static bool checks;                  /* the next runs are checks */
 static bool ended;
 static struct document_end last;
 
@@ -148,8 +149,8 @@ go_on_from(const char *key, struct str cursor, bool resumes)
 	    STR_FMT(rig_url(&rig, "/")));
 	const struct web_documents_options o = { .params = buf_str(&params),
 	    .key = str_of(key), .name = STR("test"), .cursor = cursor,
-	    .resumes = resumes, .batch = on_batch, .note = on_note,
-	    .ended = on_ended };
+	    .resumes = resumes, .is_check = checks, .batch = on_batch,
+	    .note = on_note, .ended = on_ended };
 	waits = ended = false;
 	if (web_documents_open(documents, &o, &run, &w) != OK)
 		fail_msg("%s", w.text);
@@ -225,10 +226,10 @@ has_text(const char *path, const char *name, const char *text)
 static uint32_t
 crawl_now(void)
 {
-	uint32_t crawl;
+	uint32_t crawls[WEB_DOCUMENTS_CURSOR_CRAWLS_MAX];
 
-	assert_true(web_documents_crawl(last_cursor, &crawl));
-	return crawl;
+	assert_true(web_documents_crawls(last_cursor, crawls) > 0);
+	return crawls[0];
 }
 
 /* --- lives ----------------------------------------------------------- */
@@ -445,6 +446,86 @@ a_stop_cancels_the_crawl(void **state)
 	close_rig();
 }
 
+static size_t
+list_crawls(const char *prefix, struct web_crawl *list, size_t most)
+{
+	uint32_t below = UINT32_MAX;
+
+	size_t n = web_documents_list_crawls(documents, str_of(prefix), &below,
+	    list, most);
+	if (n < most)
+		assert_int_equal(below, UINT32_MAX);
+	else
+		assert_int_equal(below, list[n - 1].id);
+	return n;
+}
+
+static void
+the_crawl_of_a_check_goes(void **state)
+{
+	(void)state;
+	struct web_crawl list[4];
+
+	open_rig();
+	/* Stopped after its first batch. */
+	takes = false;
+	checks = true;
+	atomic_store(&slow_ms, 50);
+	open_from("check:1", STR_NONE);
+	RIG_UNTIL_DONE(&rig, waits);
+	uint32_t crawl = crawl_now();
+	web_documents_stop(run);
+	ends_as(DOCUMENTS_STOPPED);
+	assert_true(crawl_row(engine_registry(rig.engine), crawl)->deleted);
+	/* Read to its end; and one that stays. */
+	atomic_store(&slow_ms, 0);
+	takes = true;
+	open_from("check:2", STR_NONE);
+	ends_as(DOCUMENTS_DONE);
+	assert_true(crawl_row(engine_registry(rig.engine), crawl_now())->
+	    deleted);
+	assert_int_equal(list_crawls("", list, 4), 0);
+	checks = false;
+	open_from("task:1", STR_NONE);
+	ends_as(DOCUMENTS_DONE);
+	uint32_t stays = crawl_now();
+	open_from("task:2", last_cursor);
+	ends_as(DOCUMENTS_DONE);
+	assert_int_equal(list_crawls("check:", list, 4), 0);
+	assert_int_equal(list_crawls("task:", list, 4), 2);
+	assert_int_equal(list[1].id, stays);
+	assert_true(str_eq(list[1].key, STR("task:1")));
+	assert_true(list[1].ended.us > 0);
+	assert_int_equal(list_crawls("task:", list, 1), 1);
+	assert_true(str_eq(list[0].key, STR("task:2")));
+	close_rig();
+}
+
+static void
+crawls_that_a_cursor_names(void **state)
+{
+	uint32_t crawls[WEB_DOCUMENTS_CURSOR_CRAWLS_MAX];
+
+	(void)state;
+#define CURSOR(crawl, base, ended) STR("{\"version\":1,\"params\":\"a\"," \
+	    "\"crawl\":" crawl ",\"captures\":1,\"base\":" base ","           \
+	    "\"ended\":" ended "}")
+	assert_int_equal(web_documents_crawls(STR_NONE, crawls), 0);
+	assert_int_equal(web_documents_crawls(STR("7"), crawls), 0);
+	assert_int_equal(web_documents_crawls(CURSOR("7", "5", "false"),
+	    crawls), 2);
+	assert_int_equal(crawls[0], 7);
+	assert_int_equal(crawls[1], 5);
+	assert_int_equal(web_documents_crawls(CURSOR("null", "5", "false"),
+	    crawls), 1);
+	assert_int_equal(crawls[0], 5);
+	/* The next run compares with its crawl alone. */
+	assert_int_equal(web_documents_crawls(CURSOR("7", "5", "true"),
+	    crawls), 1);
+	assert_int_equal(crawls[0], 7);
+#undef CURSOR
+}
+
 static void
 a_crawl_that_an_operator_ends_interrupts_the_run(void **state)
 {
@@ -570,6 +651,8 @@ main(void)
 		cmocka_unit_test(a_crash_begins_no_second_crawl),
 		cmocka_unit_test(pages_of_text_have_documents_and_others_none),
 		cmocka_unit_test(a_stop_cancels_the_crawl),
+		cmocka_unit_test(the_crawl_of_a_check_goes),
+		cmocka_unit_test(crawls_that_a_cursor_names),
 		cmocka_unit_test(
 		    a_crawl_that_an_operator_ends_interrupts_the_run),
 		cmocka_unit_test(what_could_not_be_fetched_is_noted),
