@@ -160,7 +160,7 @@ open_run(struct external_check *k)
 		.credential = buf_str(&x->credential),
 		.granted = x->granted.client.id.n > 0 ? x->granted.values :
 		NULL, .is_check = true,
-		.key = arena_printf(&a, "external:check:%lld:%llu",
+		.key = arena_printf(&a, CRAWLS_KEY "check:%lld:%llu",
 		(long long)clock_wall().us, (unsigned long long)number),
 		.batch = take_documents, .ended = run_ended, .arg = k };
 	struct why w = WHY_INIT;

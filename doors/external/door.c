@@ -309,6 +309,7 @@ data_read(void *door, struct engine *e)
 {
 	struct external_door *d = door;
 
+	d->engine = e;
 	d->store = engine_store_async(e);
 	d->documents = d->host->documents;
 	d->web = d->host->web_documents;

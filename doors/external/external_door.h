@@ -47,7 +47,8 @@ struct external_door {
 	struct connectors *connectors;   /* never NULL */
 	struct versions versions;        /* connectors of older versions */
 	struct caller *caller;
-	struct store_async *store;       /* from data_read on */
+	struct engine *engine;           /* from data_read on */
+	struct store_async *store;       /* the same */
 	struct documents *documents;     /* the same */
 	struct web_documents *web;       /* the same */
 	struct module_runs *modules;     /* the same */
@@ -92,6 +93,7 @@ struct external_door {
 	struct wall waits_said;          /* of tasks that cannot be taken up */
 	struct wall looked, forgotten;   /* when open and old tasks were last
 	                                  * looked for */
+	uint32_t crawls_below;           /* web_documents_list_crawls() */
 
 	struct drain_gate asked;         /* requests, jobs, runs, calls */
 	void (*drained)(void *arg);
@@ -109,6 +111,8 @@ void tend_stop(struct external_door *);
 /* Call task_run_look() every few seconds from now on, while the task is in the
  * list `looks`. */
 void tend_look_at(struct external_door *, struct task_run *);
+/* crawls.c: keys of crawls that runs of `web_crawl` begin. */
+#define CRAWLS_KEY "external:"
 /* check.c, choices.c, hand_run.c: those under way are answered soon. */
 void check_stop_all(struct external_door *);
 void choices_stop_all(struct external_door *);

@@ -283,7 +283,7 @@ open_run(struct hand_run *h)
 		.is_ending = &d->stopping, .connector = x->connector,
 		.params = buf_str(&x->params),
 		.credential = buf_str(&x->credential),
-		.key = arena_printf(&a, "external:run:%lld:%llu",
+		.key = arena_printf(&a, CRAWLS_KEY "run:%lld:%llu",
 		(long long)clock_wall().us,
 		(unsigned long long)++d->runs_begun),
 		.batch = take_batch, .note = note_source, .ended = run_ended,

@@ -587,13 +587,16 @@ task_run_cancel(struct task_run *t)
 	    buf_str(&detail));
 }
 
-/* Texts of tasks of all back ends, and of each attempt, differ. */
+/*
+ * Texts of tasks of all back ends, and of each attempt, differ; those of a task
+ * that has the fid of a forgotten one, too.  crawls.c reads the number.
+ */
 static struct str
 make_key(const struct task_run *t, struct arena *a)
 {
-	return arena_printf(a, "external:%.*s:%.*s:%llu",
-	    STR_FMT(t->backend->name), STR_FMT(t->fid),
-	    (unsigned long long)t->attempt);
+	return arena_printf(a, CRAWLS_KEY "%llu:%llu:%.*s:%.*s",
+	    (unsigned long long)t->id, (unsigned long long)t->attempt,
+	    STR_FMT(t->backend->name), STR_FMT(t->fid));
 }
 
 void

@@ -1,9 +1,11 @@
 /*
  * Periodic work for all tasks: renew this daemon's lease, take up tasks of an
  * earlier process and of daemons that are gone, leave those that others have
- * closed or taken over, delete old ones, and look at those that run.
+ * closed or taken over, delete old ones and the crawls that no task needs any
+ * more, and look at those that run.
  */
 #include "base/map.h"
+#include "doors/external/crawls.h"
 #include "doors/external/meter.h"
 #include "doors/external/task_run.h"
 #include "os/clock.h"
@@ -43,6 +45,7 @@ struct tend {
 	bool has_grants;             /* some of those that run here */
 	uint64_t *ungranted;         /* tasks whose grant is gone */
 	size_t ungranted_n;
+	struct crawls crawls;        /* of web_crawl, when it forgets */
 };
 
 /* ---- On the store's thread ---------------------------------------------- */
@@ -144,6 +147,9 @@ tend_tasks(struct store_job *j, struct store *st)
 	if (x->result == OK && x->forgets)
 		x->result = store_grant_forget(st, before, &x->forgotten,
 		    &x->why);
+	if (x->result == OK && x->forgets)
+		x->result = crawls_find_unused(&x->crawls, st, &x->arena,
+		    &x->why);
 }
 
 /* ---- At home ------------------------------------------------------------ */
@@ -203,6 +209,8 @@ tended(struct store_job *j)
 		if (t != NULL)
 			task_grant_lose(t);
 	}
+	if (!d->stopping && x->result == OK && x->forgets)
+		crawls_delete_unused(&x->crawls, d);
 	arena_free(&x->arena);
 	map_free(&x->known_ids);
 	mem_free(&x->known);
@@ -240,8 +248,10 @@ tend_again(struct timer *timer)
 	if (x->looks)
 		d->looked = now;
 	x->forgets = now.us - d->forgotten.us > FORGET_MS * INT64_C(1000);
-	if (x->forgets)
+	if (x->forgets) {
 		d->forgotten = now;
+		crawls_list_ended(&x->crawls, d, now);
+	}
 	x->compares = x->looks || store_is_shared(store_async_store(
 	    d->store));
 	if (x->compares)

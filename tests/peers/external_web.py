@@ -1,6 +1,7 @@
 """web_crawl at the external door: a site of PAGES pages as documents; the
 crawler's next task, after CHANGED of them have changed, gives those; a kill -9
-in the middle loses none.
+in the middle loses none.  A crawl goes keep_s after its task, but not while a
+later task of its crawler needs it; that of a check goes at once.
 
 usage: external_web.sh [PAGES [CHANGED]]
 """
@@ -88,4 +89,54 @@ s.restart(kill=True)
 same("killed: done", s.ends("w3", 60, connector="web_crawl"), "done")
 same("killed: every page", len(b.ids("w3")), PAGES)
 same("it ends", s.stop(), 0)
+
+KEEP_S = 3
+
+
+class Keeping(External):
+    """Tasks are forgotten when it starts, and once a minute."""
+
+    def crawls(self):
+        listed = json.loads(ours("status", "--json", "--data", self.data)[1])
+        return sorted(c["id"] for c in listed["crawls"])
+
+
+Site.delay_s, Site.changed = 0, set()
+k = Keeping("keep", connectors("keep-connectors"), "fetch.allow_private=true",
+            "fetch.address_delay_ms=0ms", f"external.keep_s={KEEP_S}")
+ours("policy", "put", "default", put("policy.json", policy), "--data", k.data)
+k.task("k1", b.endpoint("k1"), params, "web_crawl", crawler="c")
+same("kept: done", k.ends("k1", 60, connector="web_crawl"), "done")
+code, said = k.ask("POST", "/external/web_crawl/check", {"params": params})
+same("check: it is right", (code, said["payload"]["ok"]), (200, True))
+same("check: its crawl is gone", len(k.crawls()), 1)
+first = k.crawls()
+time.sleep(KEEP_S + 1)
+
+Site.delay_s, Site.changed = 0.01, set(range(1, CHANGED + 1))
+k.task("k2", b.endpoint("k2"), params, "web_crawl", crawler="c")
+wait_until(lambda: len(b.ids("k2")) > 0, 60)
+k.restart(kill=True)
+wait_until(lambda: k.ask("GET", "/external/web_crawl/task/k1")[0] == 404, 30)
+same("an open task needs the earlier crawl", first[0] in k.crawls(), True)
+same("killed, compared: done", k.ends("k2", 60, connector="web_crawl"), "done")
+same("... and gives what has changed", sorted(b.ids("k2")),
+     sorted(f"{base}/p{i}" for i in Site.changed))
+k.restart()
+wait_until(lambda: first[0] not in k.crawls(), 30)
+same("a closed one does not; its own is kept", len(k.crawls()), 1)
+k.task("k3", b.endpoint("k3"), params, "web_crawl", crawler="c")
+same("a task after it: done", k.ends("k3", 60, connector="web_crawl"), "done")
+same("... and nothing has changed since", b.ids("k3"), [])
+time.sleep(KEEP_S + 1)
+k.restart()
+wait_until(lambda: k.crawls() == [], 30)
+check("all are gone keep_s after the last task", True)
+# A back end may use the name of a task that was forgotten again.
+b.stored.pop("k1")
+k.task("k1", b.endpoint("k1"), params, "web_crawl")
+same("the same fid again: done", k.ends("k1", 60, connector="web_crawl"),
+     "done")
+same("... with all pages", len(b.ids("k1")), PAGES)
+same("it ends as well", k.stop(), 0)
 done()
