@@ -125,16 +125,28 @@ a_digest_has_a_length(void **state)
 }
 
 static void
-a_cursor_names_its_crawl(void **state)
+crawls_that_a_cursor_names(void **state)
 {
-	uint32_t crawl;
+	uint32_t crawls[WEB_DOCUMENTS_CURSOR_CRAWLS_MAX];
 
 	(void)state;
-	assert_true(web_documents_crawl(STR("{\"version\":1,\"params\":\"\","
-	    "\"crawl\":7,\"captures\":1,\"ended\":false}"), &crawl));
-	assert_int_equal(crawl, 7);
-	assert_false(web_documents_crawl(STR(""), &crawl));
-	assert_false(web_documents_crawl(STR("{}"), &crawl));
+#define CURSOR(crawl, base, ended) STR("{\"version\":1,\"params\":\"a\"," \
+	    "\"crawl\":" crawl ",\"captures\":1,\"base\":" base ","           \
+	    "\"ended\":" ended "}")
+	assert_int_equal(web_documents_crawls(STR_NONE, crawls), 0);
+	assert_int_equal(web_documents_crawls(STR("7"), crawls), 0);
+	assert_int_equal(web_documents_crawls(CURSOR("7", "5", "false"),
+	    crawls), 2);
+	assert_int_equal(crawls[0], 7);
+	assert_int_equal(crawls[1], 5);
+	assert_int_equal(web_documents_crawls(CURSOR("null", "5", "false"),
+	    crawls), 1);
+	assert_int_equal(crawls[0], 5);
+	/* The next run compares with its crawl alone. */
+	assert_int_equal(web_documents_crawls(CURSOR("7", "5", "true"),
+	    crawls), 1);
+	assert_int_equal(crawls[0], 7);
+#undef CURSOR
 }
 
 int
@@ -146,7 +158,7 @@ main(void)
 		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(a_cursor_has_a_length),
 		cmocka_unit_test(a_digest_has_a_length),
-		cmocka_unit_test(a_cursor_names_its_crawl),
+		cmocka_unit_test(crawls_that_a_cursor_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, teardown);

@@ -502,31 +502,6 @@ the_crawl_of_a_check_goes(void **state)
 }
 
 static void
-crawls_that_a_cursor_names(void **state)
-{
-	uint32_t crawls[WEB_DOCUMENTS_CURSOR_CRAWLS_MAX];
-
-	(void)state;
-#define CURSOR(crawl, base, ended) STR("{\"version\":1,\"params\":\"a\"," \
-	    "\"crawl\":" crawl ",\"captures\":1,\"base\":" base ","           \
-	    "\"ended\":" ended "}")
-	assert_int_equal(web_documents_crawls(STR_NONE, crawls), 0);
-	assert_int_equal(web_documents_crawls(STR("7"), crawls), 0);
-	assert_int_equal(web_documents_crawls(CURSOR("7", "5", "false"),
-	    crawls), 2);
-	assert_int_equal(crawls[0], 7);
-	assert_int_equal(crawls[1], 5);
-	assert_int_equal(web_documents_crawls(CURSOR("null", "5", "false"),
-	    crawls), 1);
-	assert_int_equal(crawls[0], 5);
-	/* The next run compares with its crawl alone. */
-	assert_int_equal(web_documents_crawls(CURSOR("7", "5", "true"),
-	    crawls), 1);
-	assert_int_equal(crawls[0], 7);
-#undef CURSOR
-}
-
-static void
 a_crawl_that_an_operator_ends_interrupts_the_run(void **state)
 {
 	struct crawl_order order;
@@ -652,7 +627,6 @@ main(void)
 		cmocka_unit_test(pages_of_text_have_documents_and_others_none),
 		cmocka_unit_test(a_stop_cancels_the_crawl),
 		cmocka_unit_test(the_crawl_of_a_check_goes),
-		cmocka_unit_test(crawls_that_a_cursor_names),
 		cmocka_unit_test(
 		    a_crawl_that_an_operator_ends_interrupts_the_run),
 		cmocka_unit_test(what_could_not_be_fetched_is_noted),
