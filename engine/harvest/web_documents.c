@@ -144,6 +144,15 @@ row_of(const struct web_run *r, uint32_t crawl)
 	return row == NULL || row->deleted ? NULL : row;
 }
 
+/* 0: there is no such crawl. */
+static uint64_t
+created_us(const struct web_run *r, uint32_t crawl)
+{
+	const struct crawl_row *row = row_of(r, crawl);
+
+	return row == NULL ? 0 : (uint64_t)row->view.created.us;
+}
+
 static void
 crawl_stopped(struct crawl_order *o)
 {
@@ -194,6 +203,7 @@ crawl_began(struct launch *l)
 	/* A cancelled crawl with the same key keeps its place. */
 	if (l->why.err == OK && l->crawl != r->at.crawl) {
 		r->at.crawl = l->crawl;
+		r->at.crawl_created = created_us(r, l->crawl);
 		r->at.captures = 0;
 	}
 	if (!take_answer(r))
@@ -569,6 +579,19 @@ can_be_read_on(const struct web_run *r)
 	    row->view.state != CRAWL_FAILED;
 }
 
+/* The cursor of a task that another daemon has had names crawls of that one;
+ * those with the same numbers here may be anyone's. */
+static void
+leave_out_others(struct web_run *r)
+{
+	if (r->at.crawl_created == 0 ||
+	    created_us(r, r->at.crawl) != r->at.crawl_created)
+		r->at.crawl = NO_CRAWL;
+	if (r->at.base_created == 0 ||
+	    created_us(r, r->at.base) != r->at.base_created)
+		r->at.base = NO_CRAWL;
+}
+
 static void
 begin_run(struct web_run *r, struct str digest)
 {
@@ -576,10 +599,13 @@ begin_run(struct web_run *r, struct str digest)
 		end_run(r, DOCUMENTS_DONE);
 		return;
 	}
-	if (r->at.ended)
+	leave_out_others(r);
+	if (r->at.ended) {
 		r->at.base = r->at.crawl;
-	else if (str_eq(r->at.params, digest) && can_be_read_on(r))
+		r->at.base_created = r->at.crawl_created;
+	} else if (str_eq(r->at.params, digest) && can_be_read_on(r)) {
 		r->state = WEB_READS;
+	}
 	r->at.ended = false;
 	r->at.params = digest;
 	if (r->state == WEB_BEGINS)

@@ -24,6 +24,14 @@ read_crawl(yyjson_val *v, uint32_t *out)
 	return true;
 }
 
+/* Absent: 0. */
+static bool
+read_created(yyjson_val *v, uint64_t *out)
+{
+	*out = yyjson_get_uint(v);
+	return v == NULL || yyjson_is_uint(v);
+}
+
 static enum err
 read_object(yyjson_val *root, struct arena *a, struct web_documents_cursor *c,
     struct why *w)
@@ -51,6 +59,14 @@ read_object(yyjson_val *root, struct arena *a, struct web_documents_cursor *c,
 	if (!yyjson_is_bool(ended))
 		return refuse_at(w, "cursor.ended", "it is neither true nor "
 		    "false");
+	if (!read_created(yyjson_obj_get(root, "crawl_created"),
+	    &c->crawl_created))
+		return refuse_at(w, "cursor.crawl_created", "it is no whole "
+		    "number");
+	if (!read_created(yyjson_obj_get(root, "base_created"),
+	    &c->base_created))
+		return refuse_at(w, "cursor.base_created", "it is no whole "
+		    "number");
 	c->params = arena_copy(a, json_text(params));
 	c->captures = yyjson_get_uint(captures);
 	c->ended = yyjson_is_true(ended);
@@ -96,5 +112,7 @@ web_documents_cursor_put(const struct web_documents_cursor *c, struct buf *b)
 	json_u64(b, "captures", c->captures);
 	put_crawl(b, "base", c->base);
 	json_bool(b, "ended", c->ended);
+	json_u64(b, "crawl_created", c->crawl_created);
+	json_u64(b, "base_created", c->base_created);
 	buf_put_char(b, '}');
 }

@@ -6,7 +6,11 @@
  *      "crawl":7,          its captures are read; null: none yet
  *      "captures":120,     the first 120 of them were looked at
  *      "base":5,           the crawl that it is compared with; null: none
- *      "ended":false}      true: the crawl has ended, and all were looked at
+ *      "ended":false,      true: the crawl has ended, and all were looked at
+ *      "crawl_created":N, "base_created":N}
+ *                          when, in Unix microseconds: on a daemon that has
+ *                          taken over the task, crawls with these numbers are
+ *                          others; absent: unknown, as of no crawl
  *
  * Thread: any; pure.
  * Source: contracts/external.md §6, §11.
@@ -26,6 +30,7 @@ struct web_documents_cursor {
 	uint32_t crawl, base;        /* or WEB_DOCUMENTS_NO_CRAWL */
 	uint64_t captures;
 	bool ended;
+	uint64_t crawl_created, base_created;    /* Unix us; 0: unknown */
 };
 
 /*

@@ -24,9 +24,10 @@ what_is_written_is_read_again(void **state)
 {
 	static const struct web_documents_cursor rows[] = {
 		{ STR(""), WEB_DOCUMENTS_NO_CRAWL, WEB_DOCUMENTS_NO_CRAWL, 0,
-		    false },
-		{ STR("5f"), 7, WEB_DOCUMENTS_NO_CRAWL, 120, false },
-		{ STR("5f"), 0, UINT32_MAX - 1, UINT64_MAX, true },
+		    false, 0, 0 },
+		{ STR("5f"), 7, WEB_DOCUMENTS_NO_CRAWL, 120, false, 9, 0 },
+		{ STR("5f"), 0, UINT32_MAX - 1, UINT64_MAX, true,
+		    UINT64_MAX, 1 },
 	};
 
 	(void)state;
@@ -41,6 +42,8 @@ what_is_written_is_read_again(void **state)
 		assert_int_equal(c.base, rows[i].base);
 		assert_true(c.captures == rows[i].captures);
 		assert_int_equal(c.ended, rows[i].ended);
+		assert_true(c.crawl_created == rows[i].crawl_created);
+		assert_true(c.base_created == rows[i].base_created);
 	}
 }
 
@@ -78,6 +81,10 @@ what_is_wrong_is_named(void **state)
 		    "cursor.ended" },
 		{ "{\"version\":1,\"params\":\"\",\"captures\":1,\"ended\":"
 		    "true}", "cursor.crawl" },
+		{ "{\"version\":1,\"params\":\"\",\"captures\":1,\"ended\":"
+		    "false,\"crawl_created\":-1}", "cursor.crawl_created" },
+		{ "{\"version\":1,\"params\":\"\",\"captures\":1,\"ended\":"
+		    "false,\"base_created\":\"1\"}", "cursor.base_created" },
 	};
 
 	(void)state;

@@ -566,6 +566,47 @@ without_the_earlier_crawl_all_pages_come(void **state)
 	close_rig();
 }
 
+/* As when a task is taken over: here, its crawl's number is another one's. */
+static void
+a_crawl_of_another_daemon_is_not_read(void **state)
+{
+	struct web_documents_cursor c;
+	FREED(buf_free) struct buf middle = BUF_INIT, end = BUF_INIT;
+
+	(void)state;
+	open_rig();
+	takes = false;
+	open_from("1", STR_NONE);
+	RIG_UNTIL_DONE(&rig, waits);
+	uint32_t crawl = crawl_now();
+	assert_int_equal(web_documents_cursor_read(last_cursor, &arena, &c,
+	    NULL), OK);
+	assert_false(c.ended);
+	c.crawl_created--;
+	web_documents_cursor_put(&c, &middle);
+	takes = true;
+	take_batch();
+	ends_as(DOCUMENTS_DONE);
+	open_from("2", buf_str(&middle));
+	ends_as(DOCUMENTS_DONE);
+	assert_int_not_equal(crawl_now(), crawl);
+	has_pages(true, 1, 121);
+	/* Nor is it compared with. */
+	assert_int_equal(web_documents_cursor_read(last_cursor, &arena, &c,
+	    NULL), OK);
+	assert_true(c.ended);
+	c.crawl_created--;
+	web_documents_cursor_put(&c, &end);
+	open_from("3", buf_str(&end));
+	ends_as(DOCUMENTS_DONE);
+	has_pages(true, 1, 121);
+	/* With its own it is. */
+	open_from("4", last_cursor);
+	ends_as(DOCUMENTS_DONE);
+	assert_int_equal(ids_n, 0);
+	close_rig();
+}
+
 /* A place in the middle of a crawl with other parameters is none. */
 static void
 other_parameters_begin_another_crawl(void **state)
@@ -631,6 +672,7 @@ main(void)
 		    a_crawl_that_an_operator_ends_interrupts_the_run),
 		cmocka_unit_test(what_could_not_be_fetched_is_noted),
 		cmocka_unit_test(without_the_earlier_crawl_all_pages_come),
+		cmocka_unit_test(a_crawl_of_another_daemon_is_not_read),
 		cmocka_unit_test(other_parameters_begin_another_crawl),
 		cmocka_unit_test(what_is_malformed_is_refused),
 	};
