@@ -59,7 +59,7 @@ const struct setting external_settings_rows[EXTERNAL_SETTINGS] = {
 	    "is tried." },
 	[EXTERNAL_KEEP_S] = { "external.keep_s", CONF_INT, "604800", 0,
 	    315360000, "s", CONF_RESTART, "How long closed tasks are kept, "
-	    "with their logs and rejected documents." },
+	    "with their logs, rejected documents and crawls." },
 };
 
 static enum conf_id
