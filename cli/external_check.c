@@ -26,7 +26,8 @@ static const struct option_row rows[] = {
 const struct option_verb external_check_verb = {
 	"external check", "FILE", 1, 1,
 	"Run a connector without a back end, and check what it gives",
-	"FILE is a declaration, or FILE.js, a module.  "
+	"FILE is a declaration, or FILE.js, a module, or the name of a "
+	"connector that is built in, such as feed_entries.  "
 	"Documents go to standard output, one JSON object a line.  Requests "
 	"with their status go to standard error, and so does what is wrong "
 	"with parameters and documents: a document is checked by the file's "

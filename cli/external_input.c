@@ -26,12 +26,30 @@ external_input_say(const char *fmt, ...)
 
 /* ---- Files ---------------------------------------------------------- */
 
+/* Whether the name is that of a built-in connector. */
+static bool
+load_built_in(struct external_input *x, struct str name)
+{
+	struct external_connector *c;
+
+	for (size_t i = 0; (c = external_connector_builtin(i)) != NULL; i++) {
+		if (str_eq(external_connector_name(c), name)) {
+			x->connector = c;
+			return true;
+		}
+		external_connector_free(&c);
+	}
+	return false;
+}
+
 enum err
 external_input_load(struct external_input *x, struct why *w)
 {
 	const char *file = x->cli->options.operands[0];
 	struct str text;
 
+	if (load_built_in(x, str_of(file)))
+		return OK;
 	if (str_ends(str_of(file), STR(".js")))
 		return module_load(file, &x->cli->conf, &x->bundle,
 		    &x->connector, w);
@@ -134,7 +152,8 @@ enum err
 external_input_order(struct external_input *x, yyjson_val *params,
     struct str credential, struct why *w)
 {
-	FREED(buf_free) struct buf normal = BUF_INIT, order = BUF_INIT;
+	FREED(buf_free) struct buf normal = BUF_INIT, order = BUF_INIT,
+	    keys = BUF_INIT, all = BUF_INIT;
 	const struct external_params_faults faults = { .wrong = say_wrong,
 	    .unknown = say_unknown };
 	struct why first = WHY_INIT;
@@ -153,8 +172,12 @@ external_input_order(struct external_input *x, yyjson_val *params,
 	if (e != OK)
 		return e;
 	find_hosts(x, buf_str(&order));
+	external_keys_put(x->connector, buf_str(&normal), &keys);
+	external_credential_join(buf_str(&keys), credential, &all);
 	x->order = add_credential(&x->cli->arena, buf_str(&order),
-	    credential);
+	    buf_str(&all));
+	if (all.cap > 0)
+		explicit_bzero(all.p, all.cap);
 	return OK;
 }
 

@@ -33,8 +33,8 @@ struct external_input {
 
 /*
  * Load the connector of the verb's first operand into a struct that is zeroed
- * but for `cli`.  FILE.js is a module, and is evaluated.  Errors: INPUT; those
- * of reading the file.
+ * but for `cli`: the name of one that is built in, or a file.  FILE.js is a
+ * module, and is evaluated.  Errors: INPUT; those of reading the file.
  */
 MUST_USE enum err external_input_load(struct external_input *, struct why *);
 void external_input_free(struct external_input *);

@@ -231,7 +231,11 @@ open_module_run(struct life *l, struct why *w)
 static enum err
 open_run(struct life *l, struct why *w)
 {
+	const struct external_connector *c = l->run->connector;
+	/* A file's author says which member has the id. */
 	const struct document_run_options o = { .order = l->run->order,
+	    .id_member = external_connector_api(c) == NULL ?
+	    external_connector_doc_id_field(c) : STR_NONE,
 	    .cursor = l->run->cursor, .private_hosts = l->run->private_hosts,
 	    .private_n = l->run->private_n, .call_tries_max = CALL_TRIES_MAX,
 	    .tries_max = TRIES_MAX, .batch = take_batch, .note = say_note,

@@ -39,7 +39,8 @@ static const struct option_row rows[] = {
 const struct option_verb external_tap_verb = {
 	"external tap", "FILE", 1, 1,
 	"Run a connector as a Singer tap",
-	"FILE is a declaration, or FILE.js, a module.  "
+	"FILE is a declaration, or FILE.js, a module, or the name of a "
+	"connector that is built in, such as feed_entries.  "
 	"SCHEMA, RECORD and STATE messages go to standard output, all else to "
 	"standard error.  The stream has the connector's name, and its "
 	"docIdField as key.  With --state the tap goes on where that one was: "

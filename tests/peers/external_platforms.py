@@ -101,6 +101,25 @@ for n, (name, params, credential, wanted, more) in enumerate(cases):
     check(f"{name}: ... what is new", new and new <= came <= new | before,
           (new, came))
 
+# Without a back end, by name.
+settings = [w for x in ("fetch.ca_file=" + sim.ca, "fetch.resolve=" + ",".join(
+    f"{h}:443:127.0.0.1:{sim.port}" for h in HOSTS)) for w in ("--set", x)]
+for name, params, credential, wanted, _ in cases[1:3]:
+    code, out, err = ours("external", "check", name, "--params", put(
+        name + "-params.json", params), "--max", "1000", *settings)
+    same(f"external check {name}", (code, sorted(json.loads(x)["id"]
+                                                 for x in out.split("\n") if x)),
+         (0, sorted(wanted())))
+    code, out, err = ours("external", "tap", name, "--config", put(
+        name + "-config.json", params), *settings)
+    said = [json.loads(x) for x in out.split("\n") if x]
+    same(f"external tap {name}", (code, sorted(
+        m["record"]["id"] for m in said if m["type"] == "RECORD")),
+         (0, sorted(wanted())))
+code, out, err = ours("external", "check", "web_crawl", "--params", put(
+    "web-params.json", {"seeds": ["http://127.0.0.1/"]}))
+check("external check web_crawl says why not", code != 0 and "crawl" in err,
+      err)
 code, ok, text = wrong("youtube_channel", {"channels": ["@ada"]},
                        {"user": "", "password": "wrongkey-1234"})
 check("a key that is refused", code == 200 and not ok and
