@@ -221,6 +221,15 @@ connectors_free(struct connectors **ap)
 	mem_free(ap);
 }
 
+bool
+connectors_have_oauth(const struct connectors *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (external_connector_oauth(all->list[i]->connector) != NULL)
+			return true;
+	return false;
+}
+
 size_t
 connectors_count(const struct connectors *all)
 {

@@ -44,6 +44,8 @@ MUST_USE enum err connectors_read(const char *dir, const struct conf *,
 /* The directory has a module. */
 bool connectors_have_module(const char *dir);
 void connectors_free(struct connectors **);
+/* Users sign in for one of them. */
+bool connectors_have_oauth(const struct connectors *);
 size_t connectors_count(const struct connectors *);
 /* By number, from 0, in the order of names. */
 struct held_connector *connectors_nth(const struct connectors *, size_t);

@@ -13,6 +13,7 @@
 #include "engine/control/control.h"
 #include "engine/harvest/credential.h"
 #include "os/clock.h"
+#include "os/key_file.h"
 #include "os/log.h"
 
 #define FILES_LOOK_MS 10000
@@ -198,13 +199,31 @@ look_at_files(struct timer *timer)
 
 /* ---- The key ------------------------------------------------------------ */
 
+/* A data directory gets a key of its own with its first connector that wants
+ * one: nothing else may need it, and no backup has it. */
+static bool
+wants_key(const struct external_door *d)
+{
+	static const struct file_stamp absent;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct file_stamp own = file_stamp_of(arena_printf(&a, "%s/%s",
+	    d->host->data_dir, KEY_FILE_NAME).p);
+
+	return connectors_have_oauth(d->connectors) || conf_str(d->host->conf,
+	    CONF_SECRETS_KEY_FILE).n > 0 || !file_stamp_eq(&own, &absent);
+}
+
 /* Daemons that share a store open each other's grants. */
 static void
 read_key(struct external_door *d)
 {
 	struct why w = WHY_INIT;
 
-	if (store_is_shared(store_async_store(d->store)) && conf_str(
+	d->key_fault[0] = '\0';
+	if (!wants_key(d))
+		snprintf(d->key_fault, sizeof(d->key_fault), "there is no key "
+		    "of secrets.key_file: users sign in for no connector");
+	else if (store_is_shared(store_async_store(d->store)) && conf_str(
 	    d->host->conf, CONF_SECRETS_KEY_FILE).n == 0)
 		snprintf(d->key_fault, sizeof(d->key_fault), "secrets.key_file"
 		    " is not set, and daemons that share a store need the "
@@ -350,6 +369,8 @@ reload(void *door, struct why *w)
 		return e;
 	connectors_free(&d->connectors);
 	d->connectors = read;
+	if (d->key_fault[0] != '\0')
+		read_key(d);
 	say_refusals(d);
 	log_info("external.connectors", "directory=%s connectors=%zu",
 	    d->set.connectors, connectors_count(read));

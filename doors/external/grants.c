@@ -368,16 +368,6 @@ look_at_store(struct store_job *j, struct store *st)
 	    &g->due, &g->due_n, &next, &g->why);
 }
 
-static bool
-has_oauth(const struct connectors *all)
-{
-	for (size_t i = 0; i < connectors_count(all); i++)
-		if (external_connector_oauth(connectors_nth(all,
-		    i)->connector) != NULL)
-			return true;
-	return false;
-}
-
 static void
 look_now(struct timer *timer)
 {
@@ -385,7 +375,7 @@ look_now(struct timer *timer)
 	struct external_door *d = g->door;
 
 	if (g->is_looking || d->key_fault[0] != '\0' ||
-	    !has_oauth(d->connectors)) {
+	    !connectors_have_oauth(d->connectors)) {
 		look_soon(g);
 		return;
 	}
