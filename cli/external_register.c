@@ -194,7 +194,7 @@ wait_for_daemon(struct cli *c)
 	struct why unused = WHY_INIT;
 	bool is_there = false;
 
-	/* Those of a shared store may run elsewhere. */
+	/* With a shared store the daemons may run on other machines. */
 	bool is_shared = conf_str(&c->conf, CONF_STORE_URL).n > 0;
 	if (!is_shared && (daemon_is_there(c, &is_there, &unused) != OK ||
 	    !is_there))

@@ -100,7 +100,7 @@ external_rekey_run(struct cli *c, struct why *w)
 		e = reseal_all(st, &from, &to, &r, w);
 	explicit_bzero(&from, sizeof(from));
 	explicit_bzero(&to, sizeof(to));
-	/* Those of before an error are committed. */
+	/* Grants that were sealed before an error stay committed. */
 	if (e == OK || r.done > 0)
 		print_counts(c, &r);
 	if (e == OK && r.damaged > 0)

@@ -16,8 +16,8 @@
 struct external_run {
 	struct cli *cli;
 	struct str order, cursor;    /* of document_run_options */
-	/* Of a module, in place of the order: module_run_options.  NULL: it is
-	 * declared. */
+	/* For a module, instead of `order`: see module_run_options.  NULL: the
+	 * connector is declared. */
 	struct script_bundle *bundle;
 	const struct external_connector *connector;
 	struct str params, credential;

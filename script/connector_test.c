@@ -113,7 +113,7 @@ static const struct script_run_events events = { .on_call = take_call,
 	.on_done = take_done };
 
 static void
-begin(struct attempt *a, const char *input, const char *body,
+begin_attempt(struct attempt *a, const char *input, const char *body,
     const struct script_limits *limits)
 {
 	struct buf source = BUF_INIT;
@@ -185,7 +185,7 @@ expect_said(const char *body, const char *said)
 {
 	struct attempt a;
 
-	begin(&a, INPUT("\"run\""), body, NULL);
+	begin_attempt(&a, INPUT("\"run\""), body, NULL);
 	start(&a);
 	wait_for(&a);
 	if (!a.is_success)
@@ -201,7 +201,7 @@ expect_failure(const char *body, const struct script_limits *limits,
 {
 	struct attempt a;
 
-	begin(&a, INPUT("\"run\""), body, limits);
+	begin_attempt(&a, INPUT("\"run\""), body, limits);
 	start(&a);
 	wait_for(&a);
 	assert_false(a.is_success);
@@ -252,7 +252,8 @@ state_stays_behind_what_was_emitted_before(void **state)
 	struct attempt a;
 
 	(void)state;
-	begin(&a, INPUT("\"run\""), "const all = []; for (let i = 0; i < 70; "
+	begin_attempt(&a, INPUT("\"run\""),
+	    "const all = []; for (let i = 0; i < 70; "
 	    "i++) all.push(ctx.emit({i}), ctx.sleep(0)); ctx.state.set('i', "
 	    "70); await Promise.all(all);", NULL);
 	start(&a);
@@ -294,7 +295,7 @@ emit_waits_for_room(void **state)
 	struct attempt a;
 
 	(void)state;
-	begin(&a, INPUT("\"run\""), "for (let i = 0; i < 3; i++) "
+	begin_attempt(&a, INPUT("\"run\""), "for (let i = 0; i < 3; i++) "
 	    "await ctx.emit({i})", NULL);
 	a.holds = true;
 	start(&a);
@@ -319,7 +320,8 @@ notes_and_progress_are_told(void **state)
 	struct attempt a;
 
 	(void)state;
-	begin(&a, INPUT("\"run\""), "ctx.note('warning', 'code', 'text', 's');"
+	begin_attempt(&a, INPUT("\"run\""),
+	    "ctx.note('warning', 'code', 'text', 's');"
 	    "ctx.progress('one'); ctx.progress('two'); await ctx.sleep(1);"
 	    "ctx.progress('two'); await ctx.sleep(1);"
 	    "ctx.log('info', 'line'); ctx.progress('three')", NULL);
@@ -331,7 +333,7 @@ notes_and_progress_are_told(void **state)
 	assert_int_equal(a.logs_n, 1);
 	end(&a);
 	/* No more lines than a minute may have. */
-	begin(&a, INPUT("\"run\""), "for (let i = 0; i < 600; i++) {"
+	begin_attempt(&a, INPUT("\"run\""), "for (let i = 0; i < 600; i++) {"
 	    "ctx.note('info', 'c', `${i}`); ctx.log('info', 'x'); }", NULL);
 	start(&a);
 	wait_for(&a);
@@ -352,14 +354,14 @@ functions_are_found_by_their_path(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		begin(&a, rows[i].input, "", NULL);
+		begin_attempt(&a, rows[i].input, "", NULL);
 		start(&a);
 		wait_for(&a);
 		assert_true(a.is_success);
 		assert_string_equal(buf_text(&a.result), rows[i].result);
 		end(&a);
 	}
-	begin(&a, INPUT("\"choices\",\"constructor\""), "", NULL);
+	begin_attempt(&a, INPUT("\"choices\",\"constructor\""), "", NULL);
 	start(&a);
 	wait_for(&a);
 	assert_string_equal(a.code, "error");
@@ -387,7 +389,7 @@ wrong_arguments_are_errors(void **state)
 	buf_put_text(&body, "let a = {}; a.a = a; try { await ctx.emit(a); "
 	    "throw 1 } catch (e) { if (e === 1) throw e }");
 	struct attempt a;
-	begin(&a, INPUT("\"run\""), buf_text(&body), NULL);
+	begin_attempt(&a, INPUT("\"run\""), buf_text(&body), NULL);
 	start(&a);
 	wait_for(&a);
 	if (!a.is_success)
@@ -449,7 +451,8 @@ small_limits(int64_t cpu_ms, int64_t wall_ms)
 	return l;
 }
 
-/* What a call waits for is not the script's time, unless it is a request. */
+/* Waiting for a host call does not count as the script's time, but a request
+ * does. */
 static void
 time_without_a_call_is_limited(void **state)
 {
@@ -457,12 +460,12 @@ time_without_a_call_is_limited(void **state)
 	struct attempt a;
 
 	(void)state;
-	begin(&a, INPUT("\"run\""), "await ctx.sleep(800)", &l);
+	begin_attempt(&a, INPUT("\"run\""), "await ctx.sleep(800)", &l);
 	start(&a);
 	wait_for(&a);
 	assert_true(a.is_success);
 	end(&a);
-	begin(&a, INPUT("\"run\""), "await ctx.emit({id: 1})", &l);
+	begin_attempt(&a, INPUT("\"run\""), "await ctx.emit({id: 1})", &l);
 	a.holds = true;
 	start(&a);
 	while (a.held_n == 0)
@@ -474,13 +477,13 @@ time_without_a_call_is_limited(void **state)
 	assert_true(a.is_success);
 	end(&a);
 	/* Calls in a row: each begins the time anew. */
-	begin(&a, INPUT("\"run\""), "for (let i = 0; i < 12; i++) "
+	begin_attempt(&a, INPUT("\"run\""), "for (let i = 0; i < 12; i++) "
 	    "await ctx.sleep(60)", &l);
 	start(&a);
 	wait_for(&a);
 	assert_true(a.is_success);
 	end(&a);
-	begin(&a, INPUT("\"run\""), "await ctx.fetch('http://a/')", &l);
+	begin_attempt(&a, INPUT("\"run\""), "await ctx.fetch('http://a/')", &l);
 	a.holds = true;
 	start(&a);
 	wait_for(&a);
@@ -501,7 +504,7 @@ a_script_that_is_to_end_stops_sleeping(void **state)
 	struct attempt a;
 
 	(void)state;
-	begin(&a, INPUT("\"run\""), "while (!ctx.stopping) "
+	begin_attempt(&a, INPUT("\"run\""), "while (!ctx.stopping) "
 	    "await ctx.sleep(3600000); await ctx.sleep(3600000);"
 	    "await ctx.emit({last: ctx.stopping})", NULL);
 	start(&a);
@@ -513,7 +516,7 @@ a_script_that_is_to_end_stops_sleeping(void **state)
 	assert_string_equal(buf_text(&a.said), "emit [{\"last\":true}]; ");
 	end(&a);
 	/* One that has not begun is told with its beginning. */
-	begin(&a, INPUT("\"run\""), "if (!ctx.stopping) throw 1; "
+	begin_attempt(&a, INPUT("\"run\""), "if (!ctx.stopping) throw 1; "
 	    "await ctx.sleep(3600000)", NULL);
 	start(&a);
 	script_run_end(&a.run);
@@ -541,7 +544,7 @@ a_run_can_be_cancelled(void **state)
 	struct attempt a;
 
 	(void)state;
-	begin(&a, INPUT("\"run\""), "await ctx.emit({id: 1})", NULL);
+	begin_attempt(&a, INPUT("\"run\""), "await ctx.emit({id: 1})", NULL);
 	a.holds = true;
 	start(&a);
 	while (a.held_n == 0)

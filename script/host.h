@@ -68,7 +68,7 @@ struct script_outcome {
 	struct str class, code, message, stack;
 	struct str mutations;        /* a JSON array */
 	/* Of a configuration: its JSON, and [["tasks","a","run"],...]. */
-	/* Of a connector: what its function has returned, as JSON. */
+	/* For a connector: its function's return value, as JSON. */
 	struct str config, functions;
 	int64_t cpu_ns, wall_ns, turn_ns;
 	int64_t heap_bytes, log_dropped, fetches, body_bytes;

@@ -202,7 +202,7 @@ begin_sleep(struct script_call *c)
 	loop_timer_set(loop, &c->timer, mono_add_ms(loop_now(loop), ms));
 }
 
-/* What connectors alone may call, and what they may not. */
+/* Host calls are either for connectors or for tasks, or for both. */
 static bool
 may_call_kind(const struct script_run *r, enum script_call_kind kind)
 {

@@ -94,7 +94,7 @@ struct run {
 	char breach_text[160];
 	bool is_clean;               /* ... while no script was running */
 	int64_t cpu_start, wall_start, waited_ns;
-	/* Of a connector: processor time and log lines are limited a minute. */
+	/* For a connector: processor time and log lines per minute. */
 	int64_t minute, minute_cpu_start, run_start;
 
 	uint64_t seed[2];

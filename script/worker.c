@@ -27,7 +27,7 @@
 #define MESSAGE_BYTES_MAX ((size_t)512 << 20)
 /* Memory of a run beyond this is given back once the process is idle. */
 #define LARGE_BYTES ((size_t)1 << 20)
-/* What a connector's check() or choices return. */
+/* Largest result of a connector's check() or choices. */
 #define RESULT_BYTES_MAX ((size_t)1 << 20)
 /* Longer than a run waits for its turn and its pages while all are busy. */
 #define IDLE_MS 1000
@@ -262,7 +262,7 @@ send_outcome(struct run *r, struct outcome *o)
 	if (o->config.n > 0) {
 		buf_put_text(&json, ",\"config\":");
 		buf_put_str(&json, buf_str(&o->config));
-		/* Those of a configuration. */
+		/* Functions of a configuration. */
 		buf_put_text(&json, ",\"functions\":[");
 		buf_put_str(&json, buf_str(&o->functions));
 		buf_put_char(&json, ']');
@@ -491,7 +491,7 @@ run_task(struct run *r, JSValueConst config, struct outcome *o)
 	finish_mutations(r, o);
 }
 
-/* What the function has returned, as JSON; nothing: null. */
+/* Append the function's return value as JSON; undefined as null. */
 static void
 write_result(struct run *r, JSValueConst promise, struct outcome *o)
 {
@@ -529,7 +529,7 @@ run_connector(struct run *r, JSValueConst module, struct outcome *o)
 	call_drop_all(r);
 	if (r->breach != NULL)
 		return;
-	/* What was emitted before a failure is kept, too. */
+	/* Documents emitted before a failure are kept. */
 	connector_flush(r);
 	if (!wait_for_own(r))
 		note_breach(r, o);

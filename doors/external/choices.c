@@ -98,7 +98,8 @@ take_items(void *arg, const struct document_batch *b)
 {
 	struct choices_run *k = arg;
 
-	/* What a module emits here is no option. */
+	/* A module's options are its return value; emitted documents are
+	 * dropped. */
 	if (is_module(k)) {
 		document_source_taken(k->run);
 		return;

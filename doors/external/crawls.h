@@ -23,7 +23,7 @@
 
 #include "doors/external/external_door.h"
 
-/* Of a round. */
+/* Crawls that one round looks at. */
 #define CRAWLS_ROUND_MAX 1000u
 
 struct crawls {

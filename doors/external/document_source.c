@@ -31,7 +31,7 @@ open_documents(const struct document_source_options *o,
 
 	if (o->order.n == 0)
 		external_keys_put(c, o->params, &s->keys);
-	/* Who declares an API says which member has the id. */
+	/* A declared API names the member that has the id. */
 	if (external_connector_api(c) == NULL)
 		run.id_member = external_connector_doc_id_field(c);
 	enum err e = OK;

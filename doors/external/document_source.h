@@ -23,15 +23,15 @@ struct document_source_options {
 	struct module_runs *modules;
 	const struct held_connector *connector;
 	struct str params;           /* in their normal form */
-	/* Of external_choices_order(), in place of one for `params`; empty:
-	 * none. */
+	/* Made by external_choices_order(), to be run instead of one for
+	 * `params`; empty: none. */
 	struct str order;
 	struct str credential;       /* task_credential_make()'s; or empty */
 	const struct str *granted;   /* external_order_make_granted()'s */
 	/* For web_crawl: opening a run with a used key takes over its crawl. */
 	struct str key;
-	/* Of a module: choices.NAME() runs, with that JSON as its argument;
-	 * empty: run(), or check(). */
+	/* For a module: call choices.NAME() with this JSON argument; empty:
+	 * call run(), or check(). */
 	struct str choice, argument;
 	/* One try of each call, and no crawl stays; of a module its function
 	 * check() runs. */
@@ -64,7 +64,7 @@ void document_source_stop(struct document_source *);
 struct document_look document_source_look(const struct document_source *);
 /* From ended() on: what a module's function has returned, as JSON. */
 struct str document_source_result(const struct document_source *);
-/* What a module says of its progress, or nothing. */
+/* The last text that a module passed to ctx.progress(), or empty. */
 struct str document_source_progress(const struct document_source *);
 /* After ended(), also from there.  NULL is allowed. */
 void document_source_free(struct document_source **);

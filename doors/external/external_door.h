@@ -53,7 +53,7 @@ struct external_door {
 	struct web_documents *web;       /* the same */
 	struct module_runs *modules;     /* the same */
 	bool is_ready, stopping;
-	/* What seals grants; `key_fault` is "" when there is a key. */
+	/* The key that seals grants; `key_fault` is "" when it was read. */
 	struct seal_key key;
 	char key_fault[256];
 

@@ -12,7 +12,7 @@ struct web_request;
 
 /* accept.c */
 void external_post_task(struct web_request *);
-/* Of an operator: a new attempt with the parameters of the last one. */
+/* An operator starts a new attempt with the parameters of the last one. */
 void external_post_retry(struct web_request *);
 /* tasks.c */
 void external_patch_status(struct web_request *);

@@ -31,7 +31,7 @@ struct login_page_question {
 	struct str subdomain, uuid;
 	struct str name;             /* of the user; empty: not known */
 	bool is_reset;               /* the present account is signed out */
-	/* What the button sends, by GET, to the page's own address. */
+	/* The button submits these fields by GET to the page's own URL. */
 	const struct login_page_field *fields;
 	size_t fields_n;
 };

@@ -45,7 +45,7 @@ release_set(void **state)
 }
 
 static void
-subdomains(void **state)
+subdomains_name_back_ends(void **state)
 {
 	(void)state;
 	assert_ptr_equal(login_backend_of(set, STR("acme")),
@@ -134,7 +134,7 @@ judge(size_t backend, const char *header, const char *claims, const char *key,
 #define GOOD CLAIMS("acme", "feed", "u7", "acme", "login", "1795166896")
 
 static void
-tickets(void **state)
+tickets_are_judged(void **state)
 {
 	static const struct {
 		const char *claims, *field;
@@ -180,8 +180,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(subdomains), cmocka_unit_test(names),
-		cmocka_unit_test(origins), cmocka_unit_test(tickets),
+		cmocka_unit_test(subdomains_name_back_ends),
+		cmocka_unit_test(names),
+		cmocka_unit_test(origins), cmocka_unit_test(tickets_are_judged),
 	};
 
 	return cmocka_run_group_tests(tests, read_set, release_set);

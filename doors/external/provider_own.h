@@ -43,7 +43,7 @@ void provider_store_fault(struct oauth_fault *, const struct why *);
 struct oauth_flow provider_flow(const struct held_connector *,
     const struct oauth_client *, const struct str *values,
     struct str redirect_uri, struct arena *a);
-/* So many random bits, a multiple of 8, in base64url. */
+/* `bits` random bits, a multiple of 8, in base64url. */
 struct str provider_random(unsigned bits, struct arena *a);
 
 /*

@@ -123,7 +123,7 @@ write_connectors(void)
 	    "\"%s/authorize\",\"token\":\"%s/token\",\"request\":"
 	    "\"%s/request\"", at, at, at);
 	write_connector("old", text);
-	/* Nobody listens at port 1. */
+	/* No server listens on port 1. */
 	write_connector("away", "\"kind\":\"oauth2\",\"authorize\":"
 	    "\"http://127.0.0.1:1/a\",\"token\":\"http://127.0.0.1:1/t\","
 	    "\"revoke\":\"http://127.0.0.1:1/r\",\"clientAuth\":\"none\"");
@@ -137,7 +137,7 @@ use_clients(const char *json)
 }
 
 static int
-setup(void **state)
+open_fixture(void **state)
 {
 	struct web_options web = { .loop = NULL };
 	struct why w = WHY_INIT;
@@ -173,7 +173,7 @@ set_flag(void *arg)
 }
 
 static int
-teardown(void **state)
+close_fixture(void **state)
 {
 	bool drained = false, stopped = false;
 
@@ -571,7 +571,8 @@ refusals_are_sentences(void **state)
 	assert_string_equal(provider_refusal(&door, c), "no key");
 }
 
-#define WITH(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define WITH(name) \
+	cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
 
 int
 main(void)

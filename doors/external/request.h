@@ -55,7 +55,7 @@ struct external_request {
 	struct version_look version; /* GET form, too */
 	struct str declaration;      /* read from the store */
 	bool is_there;               /* the task, in `row` */
-	/* Of a connector with `oauth`. */
+	/* For a connector with `oauth`. */
 	struct task_grant_name grant_name;
 	struct store_grant grant;
 	struct oauth_granted granted;        /* external_request_take_grant() */
@@ -79,7 +79,7 @@ struct external_request {
 	struct store_task *tasks;
 };
 
-/* Who may make a request, and what it is about. */
+/* Access to a request, and its subject. */
 enum external_access {
 	EXTERNAL_BACKENDS = 1,
 	EXTERNAL_OPERATORS = 2,
@@ -100,7 +100,7 @@ struct held_connector *external_find_connector(const struct external_door *,
  */
 struct external_request *external_request_open(struct web_request *,
     enum external_access, enum external_subject);
-/* Of a back end, and about a connector. */
+/* For a request of a back end about a connector. */
 struct external_request *external_request_new(struct web_request *);
 /* Overwrite parameters and credential, and what they were read from: a run has
  * them.  external_request_free() does it, too. */

@@ -148,7 +148,8 @@ credentials_fit_the_api(void **state)
 	    "{'token':'t'}");
 	expect_credential("'kind':'basic'", "{}", NULL);
 	expect_credential("'kind':'basic'", "{'oauth':{'user':'u'}}", NULL);
-	/* Those of harvests: one secret is the password, two are both. */
+	/* Harvest types: a single secret is the password; a key with a secret
+	 * is user and password. */
 	expect_made(testing_built_in("youtube_channel"),
 	    "{'user':'u','password':'p'}", "{'key':'p'}");
 	expect_made(testing_built_in("tumblr_blog_posts"),

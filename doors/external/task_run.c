@@ -19,7 +19,7 @@
 
 #define LINE_BYTES_MAX 1000u
 #define WAITS_SAID_MS 60000
-/* Of what a module says of itself, in a status. */
+/* A module's progress text is cut to this length in a status. */
 #define PROGRESS_BYTES_MAX 300u
 #define CODE_DONE 200u
 #define CODE_TIMEOUT 408u

@@ -60,7 +60,7 @@ struct task_grant {
 	uint64_t token;              /* hash of the run's access token */
 	bool was_given;              /* to the run while calls may have been
 	                              * out with the one before */
-	/* Of oauthParameters, for the address of the run. */
+	/* Values of the oauthParameters, which fill the API's URL. */
 	struct str values[OAUTH_PARAMS_MAX];
 	bool has_values;
 	bool is_asking;              /* the store */
@@ -141,8 +141,8 @@ struct task_run *task_run_find(const struct external_door *,
 struct task_run *task_run_of_id(const struct external_door *, uint64_t id);
 /* The same task came again with another query of its endpoint. */
 void task_run_set_endpoint(struct task_run *, struct str endpoint);
-/* ... or with another credential; the run goes on with it.  Errors: INPUT: the
- * connector does not take it. */
+/* The same task came again with another credential: the run uses it from the
+ * next call on.  Errors: INPUT: the connector does not accept it. */
 MUST_USE enum err task_run_set_credential(struct task_run *,
     struct str credential, struct why *);
 /* An operator has cancelled it: the connector stops, its documents are

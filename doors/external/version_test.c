@@ -81,7 +81,7 @@ warns_by_numbers(void **state)
 }
 
 static struct held_connector *
-load(const char *text)
+load_declaration(const char *text)
 {
 	struct external_connector *c;
 	struct why w = WHY_INIT;
@@ -94,8 +94,9 @@ load(const char *text)
 static void
 keeps_connectors_by_hash(void **state)
 {
-	struct held_connector *listed = load(THINGS("New")), *old, *web;
-	struct held_connector *gone = load(THINGS("Old"));
+	struct held_connector *listed = load_declaration(THINGS("New")),
+	    *old, *web;
+	struct held_connector *gone = load_declaration(THINGS("Old"));
 	struct str hash = external_connector_hash(gone->connector);
 	struct versions v = { .n = 0 };
 	struct why w = WHY_INIT;
@@ -110,7 +111,7 @@ keeps_connectors_by_hash(void **state)
 	    &w), OK);
 	assert_ptr_equal(versions_find(&v, listed, hash), old);
 	assert_ptr_equal(versions_find(&v, NULL, hash), old);
-	/* What the store gives must be what was registered. */
+	/* A declaration from the store must have the registered hash. */
 	assert_int_equal(versions_add(&v, hash, str_of(THINGS("Other")), &old,
 	    NULL), ERR_CORRUPT);
 	assert_int_equal(versions_add(&v, hash, STR("{"), &old, &w),
@@ -135,7 +136,7 @@ forgets_idle_connectors(void **state)
 	for (unsigned i = 0; i < VERSIONS_IDLE_MAX + 3; i++) {
 		FREED(arena_free) struct arena a = ARENA_INIT;
 		struct str text = arena_printf(&a, THINGS("Number %u"), i);
-		struct held_connector *same = load(text.p);
+		struct held_connector *same = load_declaration(text.p);
 		assert_int_equal(versions_add(&v, external_connector_hash(
 		    same->connector), text, &c, NULL), OK);
 		connector_release(&same);

@@ -127,7 +127,8 @@ MUST_USE enum err backend_admit(const struct backend *, struct str endpoint,
  */
 bool backend_allows_address(const struct backend *, struct str host,
     const struct ip *);
-/* Of this machine: what a NAT64 gateway would take for 127.0.0.1 is not. */
+/* A loopback address of this machine.  64:ff9b::7f00:1, which a NAT64 gateway
+ * maps to 127.0.0.1, is not one. */
 bool backend_address_is_loopback(const struct ip *);
 /*
  * Append `endpoint_url`, a normalised URL, with `what` ("/upload") behind its

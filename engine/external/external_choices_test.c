@@ -28,7 +28,7 @@
 	"'label':'l','items':'/i','id':'/id','auth':{'kind':'bearer'}}}"
 
 static struct external_connector *
-load(const char *url)
+load_with_choices(const char *url)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
 
@@ -100,7 +100,7 @@ expect_order(const char *url, const char *params, const char *query,
 {
 	FREED(buf_free) struct buf text = testing_quoted(params), order =
 		BUF_INIT;
-	struct external_connector *c = load(url);
+	struct external_connector *c = load_with_choices(url);
 	struct why w = WHY_INIT;
 	yyjson_doc *doc = yyjson_read(text.p, text.n, 0), *made = NULL;
 	const char *found = w.text;
@@ -153,7 +153,7 @@ limits_are_at_their_edges(void **state)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
 	FREED(buf_free) struct buf order = BUF_INIT;
-	struct external_connector *c = load(URL);
+	struct external_connector *c = load_with_choices(URL);
 	struct why w = WHY_INIT;
 
 	(void)state;
@@ -172,7 +172,7 @@ expect_option(const char *item, const char *expected)
 {
 	FREED(buf_free) struct buf text = testing_quoted(item), out =
 		BUF_INIT, want = testing_quoted(expected);
-	struct external_connector *c = load(URL);
+	struct external_connector *c = load_with_choices(URL);
 
 	assert_int_equal(external_choices_put_option(c, STR("board"),
 	    buf_str(&text), &out), want.n > 0);
@@ -199,7 +199,7 @@ static void
 a_form_says_that_there_are_choices(void **state)
 {
 	FREED(buf_free) struct buf out = BUF_INIT;
-	struct external_connector *c = load(URL);
+	struct external_connector *c = load_with_choices(URL);
 
 	(void)state;
 	assert_true(external_choices_are_declared(c, STR("board")));

@@ -45,7 +45,7 @@
 /* A value: bytes of a text, and of a location as JSON; texts of a list. */
 #define EXTERNAL_VALUE_BYTES_MAX 4096u
 #define EXTERNAL_VALUES_MAX 1000u
-/* What a user has typed so far, for choices. */
+/* The text typed so far, when choices are asked for. */
 #define EXTERNAL_QUERY_BYTES_MAX 1024u
 
 struct connector;
@@ -80,7 +80,7 @@ void external_connector_free(struct external_connector **);
 /* ---- Modules ------------------------------------------------------------ */
 
 #define EXTERNAL_HOSTS_MAX 64u               /* of a module */
-/* What stands in the place of a module's function. */
+/* The JSON text that stands for a function among a module's members. */
 #define EXTERNAL_FUNCTION "$function"
 
 /*

@@ -43,7 +43,7 @@ open_order(const struct external_connector *c, yyjson_val *message)
 		runs->close(&run);
 }
 
-/* Whatever the values are, a call for choices goes to the host of the file. */
+/* No parameter value changes the host that a call for choices goes to. */
 static void
 check_choices(const struct external_connector *c,
     const struct external_param *p, yyjson_val *params)

@@ -16,7 +16,7 @@ check_json(struct buf *b)
 	buf_free(b);
 }
 
-/* What secrets are compared with: it is as a URL has it, or is never met. */
+/* Hosts that may receive a secret are in the form in which URLs have them. */
 static void
 check_hosts(const struct external_connector *c)
 {

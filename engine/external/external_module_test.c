@@ -17,7 +17,7 @@
 #define MODULE(more) "{" HEAD ",'run':" F more "}"
 
 static enum err
-load(const char *text, struct external_connector **out, struct why *w)
+load_members(const char *text, struct external_connector **out, struct why *w)
 {
 	FREED(buf_free) struct buf b = testing_quoted(text);
 
@@ -31,7 +31,7 @@ load_good(const char *text)
 	struct external_connector *c;
 	struct why w;
 
-	if (load(text, &c, &w) != OK)
+	if (load_members(text, &c, &w) != OK)
 		fail_msg("%s", w.text);
 	return c;
 }
@@ -124,7 +124,7 @@ what_is_wrong_is_named(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		assert_int_equal(load(rows[i].text, &c, &w), ERR_INPUT);
+		assert_int_equal(load_members(rows[i].text, &c, &w), ERR_INPUT);
 		assert_null(c);
 		assert_memory_equal(w.text, "m.js: ", 6);
 		if (strstr(w.text + 6, rows[i].message) != w.text + 6)
@@ -147,7 +147,7 @@ hosts_have_a_limit(void **state)
 		for (unsigned i = 1; i < n; i++)
 			buf_put_text(&b, ",'a'");
 		buf_put_text(&b, "]}");
-		assert_int_equal(load(buf_text(&b), &c, &w), n ==
+		assert_int_equal(load_members(buf_text(&b), &c, &w), n ==
 		    EXTERNAL_HOSTS_MAX ? OK : ERR_INPUT);
 		external_connector_free(&c);
 	}

@@ -407,7 +407,7 @@ ignore_fault(void *arg, struct str name, struct str message)
 	(void)message;
 }
 
-/* The defaults stand for what was not granted. */
+/* Without a grant the oauthParameters have their defaults. */
 static enum err
 read_granted(const struct external_connector *c, const struct str *granted,
     struct arena *a, struct str *out, struct why *w)

@@ -74,7 +74,7 @@ enum document_state {
 	DOCUMENT_RUN_ENDS            /* ended() is called, or about to be */
 };
 
-/* What order_text_hide() has made of a credential. */
+/* A credential after order_text_hide(). */
 struct document_credential {
 	struct secret_memory memory; /* of all that follows */
 	const struct connector_credential *credentials;

@@ -419,7 +419,7 @@ another_credential_is_taken_up(void **state)
 	assert_int_equal(document_run_set_credential(run, STR("{\"username\":"
 	    "\"ada\",\"password\":\"third\"}"), &w), OK);
 	password_is("second");
-	/* What the connector does not take changes nothing. */
+	/* A credential that the connector refuses changes nothing. */
 	assert_int_equal(document_run_set_credential(run, STR("{\"password\":"
 	    "[]}"), &w), ERR_INPUT);
 	assert_string_equal(w.field, "credential");

@@ -335,8 +335,8 @@ MUST_USE enum err store_cursor_reset(struct store *,
 #define STORE_DECLARATION_BYTES_MAX ((size_t)1 << 20)
 #define STORE_OBJECT_BYTES_MAX ((size_t)4 << 20)
 #define STORE_REGISTRATIONS_MAX 10000u
-/* Of a connector at one back end, besides the published one.  Beyond it the
- * lowest go. */
+/* Versions of a connector at one back end, besides the published one; above
+ * that the lowest are forgotten. */
 #define STORE_VERSIONS_MAX 100u
 
 struct store_registration {

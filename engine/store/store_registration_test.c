@@ -17,7 +17,7 @@ static struct arena arena;
 static const struct wall t0 = { INT64_C(1795166296000000) };  /* 2026-11-20 */
 
 static int
-setup(void **state)
+open_fixture(void **state)
 {
 	(void)state;
 	snprintf(dir, sizeof(dir), "/tmp/argiope-store-XXXXXX");
@@ -29,7 +29,7 @@ setup(void **state)
 }
 
 static int
-teardown(void **state)
+close_fixture(void **state)
 {
 	(void)state;
 	assert_int_equal(store_test_check(dir, store, NULL), OK);
@@ -365,7 +365,8 @@ registrations_are_bounded(void **state)
 	    "", &w);
 }
 
-#define WITH(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define WITH(name) \
+	cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
 
 int
 main(int argc, char **argv)

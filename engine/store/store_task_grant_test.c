@@ -20,7 +20,7 @@ static struct arena arena;
 static const struct wall t0 = { INT64_C(1795166296000000) };  /* 2026-11-20 */
 
 static int
-setup(void **state)
+open_fixture(void **state)
 {
 	(void)state;
 	snprintf(dir, sizeof(dir), "/tmp/argiope-store-XXXXXX");
@@ -32,7 +32,7 @@ setup(void **state)
 }
 
 static int
-teardown(void **state)
+close_fixture(void **state)
 {
 	(void)state;
 	assert_int_equal(store_test_check(dir, store, NULL), OK);
@@ -142,7 +142,8 @@ tasks_know_their_grant(void **state)
 	    ERR_ABSENT);
 }
 
-#define WITH(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define WITH(name) \
+	cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
 
 int
 main(int argc, char **argv)

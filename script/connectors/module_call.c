@@ -125,7 +125,7 @@ begin_emit(struct script_call *call)
 	bool has_state = yyjson_obj_get(script_call_args(call), "state") !=
 	    NULL;
 
-	/* What a stopped run emits is nobody's any more. */
+	/* Documents that a stopped run emits are dropped. */
 	if (r->is_stopped) {
 		script_call_answer(call, STR_NONE, STR_NONE);
 		return;

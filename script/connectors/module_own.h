@@ -15,7 +15,7 @@ struct module_runs {
 	struct script_host *host;
 	struct script_limits limits;
 	struct secrets *no_secrets;
-	/* Of hosts that modules list, and of all others. */
+	/* For hosts that modules list, and for all others. */
 	struct task_fetcher *listed, *others;
 };
 

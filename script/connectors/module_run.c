@@ -78,8 +78,8 @@ give_batch(struct module_run *r)
 	r->gives = true;
 	r->has_state = false;
 	loop_timer_stop(r->all->home, &r->state_timer);
-	/* What is found from now on goes where the last batch was; a list's
-	 * head stays where it is. */
+	/* `given` and `found` change places.  A list's head must not be
+	 * copied, so the waiting calls are moved. */
 	list_init(&emits);
 	list_move_all(&emits, &r->found.emits);
 	struct module_documents spare = r->given;
@@ -503,7 +503,7 @@ module_run_free(struct module_run **rp)
 	*rp = NULL;
 	loop_timer_stop(r->all->home, &r->state_timer);
 	loop_timer_stop(r->all->home, &r->stop_timer);
-	/* Those of an engine that was freed. */
+	/* The engine was freed: these fetches get no answer. */
 	while (!list_empty(&r->fetches)) {
 		struct module_call *c = LIST_ITEM(r->fetches.next,
 		    struct module_call, node);

@@ -92,7 +92,7 @@ void module_run_taken(struct module_run *);
  */
 void module_run_stop(struct module_run *, bool at_once);
 struct document_look module_run_look(const struct module_run *);
-/* What the script says of its progress, or nothing. */
+/* The last text that the script passed to ctx.progress(), or empty. */
 struct str module_run_progress(const struct module_run *);
 /* From ended() on: what the function has returned, as JSON. */
 struct str module_run_result(const struct module_run *);

@@ -21,7 +21,7 @@ static struct external_connector *connector;
 static struct script_bundle *bundle;
 static struct module_run *run;
 
-/* What has come. */
+/* Batches and notes so far. */
 static struct buf said;              /* "1 2 | 3 | " */
 static struct buf notes, requests;
 static struct str cursors[BATCHES_MAX];
@@ -107,7 +107,7 @@ open_all(void)
 }
 
 static void
-unload(void)
+unload_module(void)
 {
 	external_connector_free(&connector);
 	if (bundle != NULL)
@@ -117,7 +117,7 @@ unload(void)
 static void
 close_all(void)
 {
-	unload();
+	unload_module();
 	script_host_close(&host);
 	rig_stop(&rig);
 	module_runs_free(&runs);
@@ -129,7 +129,7 @@ close_all(void)
 
 /* By a file, as an operator has it; BASE in `body` is the web's address. */
 static void
-load(const char *body)
+load_module(const char *body)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
 	struct str base = rig_url(&rig, "");
@@ -137,7 +137,7 @@ load(const char *body)
 	struct why w = WHY_INIT;
 	int fd = -1;
 
-	unload();
+	unload_module();
 	buf_printf(&b, "const BASE = '%.*s';\nexport default { name: 'm', "
 	    "version: 1, title: 'T', schema: {}, docIdField: 'id', "
 	    "credential: 'basic', hosts: ['127.0.0.1:%u'], parameters: "
@@ -174,7 +174,7 @@ try_open(struct str cursor, bool resumes, const char *credential,
 }
 
 static void
-begin(struct str cursor, bool resumes)
+begin_run(struct str cursor, bool resumes)
 {
 	struct why w;
 
@@ -193,9 +193,9 @@ finish(void)
 static void
 expect(const char *body, const char *what)
 {
-	load(body);
+	load_module(body);
 	takes = true;
-	begin(STR_NONE, false);
+	begin_run(STR_NONE, false);
 	finish();
 	if (last.kind != DOCUMENTS_DONE)
 		print_error("%.*s\n", STR_FMT(last.text));
@@ -246,13 +246,13 @@ a_run_goes_on_from_each_cursor(void **state)
 		"{\"id\":2} | {\"id\":3} | | ", "{\"id\":3} | | ", "" };
 	assert_int_equal(n, ARRAY_LEN(rest));
 	for (size_t i = 0; i < n; i++) {
-		begin(kept[i], true);
+		begin_run(kept[i], true);
 		finish();
 		assert_string_equal(buf_text(&said), rest[i]);
 		assert_int_equal(last.kind, DOCUMENTS_DONE);
 	}
 	/* The next task of a crawler begins with the state of the last. */
-	begin(kept[n - 1], false);
+	begin_run(kept[n - 1], false);
 	finish();
 	assert_string_equal(buf_text(&said), "| ");
 	close_all();
@@ -263,13 +263,13 @@ emit_returns_when_the_batch_was_taken(void **state)
 {
 	(void)state;
 	open_all();
-	load("await Promise.all([1, 2, 3].map(id => ctx.emit({id})));"
+	load_module("await Promise.all([1, 2, 3].map(id => ctx.emit({id})));"
 	    "ctx.log('info', 'taken')");
 	takes = false;
-	begin(STR_NONE, false);
+	begin_run(STR_NONE, false);
 	RIG_UNTIL_DONE(&rig, waits);
 	assert_int_equal(notes.n, 0);
-	/* What came meanwhile is the next batch. */
+	/* Documents that were emitted meanwhile come in later batches. */
 	while (!ended) {
 		if (waits) {
 			waits = false;
@@ -277,7 +277,7 @@ emit_returns_when_the_batch_was_taken(void **state)
 		}
 		loop_step(rig.home);
 	}
-	/* How many came meanwhile is the process's affair. */
+	/* Whether in one or two depends on the process's timing. */
 	assert_true(str_starts(buf_str(&said), STR("{\"id\":1}")));
 	assert_true(str_find(buf_str(&said), STR("{\"id\":2}")) <
 	    str_find(buf_str(&said), STR("{\"id\":3}")));
@@ -297,7 +297,7 @@ a_bad_cursor_is_refused(void **state)
 
 	(void)state;
 	open_all();
-	load("");
+	load_module("");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		assert_int_equal(try_open(str_of(rows[i]), false,
 		    "{\"password\":\"x\"}", &w), ERR_INPUT);
@@ -378,10 +378,10 @@ a_credential_can_be_replaced(void **state)
 
 	(void)state;
 	open_all();
-	load("await ctx.emit({id: 1}); const r = await ctx.fetch(BASE + "
+	load_module("await ctx.emit({id: 1}); const r = await ctx.fetch(BASE + "
 	    "'/{{credential.password}}'); is(r.json().path, '/REDACTED');");
 	takes = false;
-	begin(STR_NONE, false);
+	begin_run(STR_NONE, false);
 	RIG_UNTIL_DONE(&rig, waits);
 	assert_int_equal(module_run_set_credential(run, STR("{\"a b\":"
 	    "\"x\"}"), &w), ERR_INPUT);
@@ -423,13 +423,13 @@ a_failure_says_who_must_act(void **state)
 		FREED(buf_free) struct buf b = BUF_INIT;
 		buf_printf(&b, "await ctx.emit({id: 1}); ctx.state.set('a', "
 		    "1);%s", rows[i].body);
-		load(buf_text(&b));
-		begin(STR_NONE, false);
+		load_module(buf_text(&b));
+		begin_run(STR_NONE, false);
 		finish();
 		assert_int_equal(last.kind, DOCUMENTS_FAILED);
 		assert_int_equal(last.fault, rows[i].fault);
 		assert_true(str_eq(last.code, str_of(rows[i].code)));
-		/* What came before is kept, and where it was. */
+		/* The batches before the crash are kept. */
 		assert_memory_equal(said.p, "{\"id\":1} | ", 11);
 		assert_true(str_eq(cursors[batches - 1], STR("{\"version\":1,"
 		    "\"ended\":false,\"state\":{\"a\":1}}")));
@@ -451,9 +451,9 @@ a_run_can_be_stopped_at_any_time(void **state)
 	for (size_t i = 0; i < 4 * ARRAY_LEN(bodies); i++) {
 		bool at_once = (i & 1) != 0, early = (i & 2) != 0;
 		struct mono began;
-		load(bodies[i / 4]);
+		load_module(bodies[i / 4]);
 		takes = false;
-		begin(STR_NONE, false);
+		begin_run(STR_NONE, false);
 		began = clock_mono();
 		while (!early && !waits && !ended && clock_mono().ns -
 		    began.ns < 300 * NS_PER_MS)
@@ -467,17 +467,17 @@ a_run_can_be_stopped_at_any_time(void **state)
 		assert_true(clock_mono().ns - began.ns < 10000 * NS_PER_MS);
 	}
 	/* From the batch itself, as a check does. */
-	load("for (;;) await ctx.emit({id: 1})");
-	begin(STR_NONE, false);
+	load_module("for (;;) await ctx.emit({id: 1})");
+	begin_run(STR_NONE, false);
 	RIG_UNTIL_DONE(&rig, waits);
 	module_run_stop(run, true);
 	finish();
-	load("await ctx.emit({id: 1}); await ctx.fetch(BASE + '/slow')");
+	load_module("await ctx.emit({id: 1}); await ctx.fetch(BASE + '/slow')");
 	takes = true;
-	begin(STR_NONE, false);
+	begin_run(STR_NONE, false);
 	while (batches == 0)
 		loop_step(rig.home);
-	unload();
+	unload_module();
 	script_host_close(&host);
 	rig_stop(&rig);
 	module_run_free(&run);

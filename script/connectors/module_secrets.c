@@ -87,7 +87,7 @@ add_basic(struct making *m, yyjson_val *credential, struct why *w)
 	return add_value(m, STR(AUTH_BASIC), value, w);
 }
 
-/* What `auth` stands for. */
+/* The header field or query parameter that `auth` asks for. */
 static enum err
 add_auth(struct making *m, yyjson_val *credential, struct why *w)
 {

@@ -99,7 +99,7 @@ read_redirect(struct task_request *q, struct why *w)
 	    "\"manual\"");
 }
 
-/* What needs a credential is a connector's; no script has an endless answer. */
+/* `stream` is not built, and only connectors have a credential for `auth`. */
 static enum err
 read_refused(struct task_request *q, struct why *w)
 {

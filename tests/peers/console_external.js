@@ -291,7 +291,7 @@ async function redelivered(page) {
 }
 
 async function external() {
-	/* What the tests provoke: refusals, and what is not there. */
+	/* Statuses that these tests provoke on purpose. */
 	const { page, context, wrong } = await open(DESK, {}, ["400", "401",
 	    "404"]);
 

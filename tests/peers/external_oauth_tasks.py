@@ -197,7 +197,7 @@ def ends(s, back, api, provider):
     wait_until(lambda: back.of(UPLOADS, "e4"), 20)
     s.begins("e4", back, by_handle(second))
     same("a repeated POST with another token: done", s.ends("e4"), "done")
-    same("... goes on with that", (api.tokens[0], api.tokens[-1]),
+    same("... continues with the new token", (api.tokens[0], api.tokens[-1]),
          (one["access"], two["access"]))
     same("... documents, each once", (back.ids("e4"), back.repeated),
          (ALL, 0))

@@ -70,9 +70,10 @@ def declaration(name, base, oauth, auth="bearer", credential="oauth"):
 
 
 class Site:
-    """A server: over TLS under a name of which a browser is told the port, or at
-    https://localhost:PORT, or a plain one at http://127.0.0.1:PORT.  A request
-    is noted in `requests`, and goes to answer(request)."""
+    """A test server.  `secure` with `name`: TLS at a host name that the browser
+    maps to its port; `secure` alone: https://localhost:PORT; else
+    http://127.0.0.1:PORT.  Each request is appended to `requests` and passed to
+    answer(request)."""
 
     def __init__(self, name=None, secure=True):
         self.name = name

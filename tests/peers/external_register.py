@@ -430,7 +430,7 @@ def local():
 # ---- Answers that are wrong --------------------------------------------------------
 
 class Odd:
-    """A back end that answers /externals as it is told, over TLS if wanted."""
+    """A back end with a scripted answer to /externals, optionally over TLS."""
 
     def __init__(self, certificate=None):
         self.reply, self.asked = None, []

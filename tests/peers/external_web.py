@@ -130,8 +130,8 @@ same("a task after it: done", k.ends("k3", 60, connector="web_crawl"), "done")
 same("... and nothing has changed since", b.ids("k3"), [])
 time.sleep(KEEP_S + 1)
 k.restart()
-wait_until(lambda: k.crawls() == [], 30)
-check("all are gone keep_s after the last task", True)
+check("all are gone keep_s after the last task",
+      wait_until(lambda: k.crawls() == [], 30), k.crawls())
 # A back end may use the name of a task that was forgotten again.
 b.stored.pop("k1")
 k.task("k1", b.endpoint("k1"), params, "web_crawl")

@@ -224,7 +224,7 @@ function steering(app, task, adding, read) {
 	    reset);
 	let now = null;
 
-	/* What is not kept is asked for. */
+	/* Secret parameters are not stored, so a retry asks for them again. */
 	async function retry(b) {
 		const secret = Object.values(now.params).includes(null);
 		let given;
