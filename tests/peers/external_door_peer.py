@@ -101,7 +101,8 @@ class Back:
 
     def __init__(self, reply=None):
         self.calls, self.reply = [], reply
-        self.stored, self.keys, self.repeated = {}, {}, 0
+        self.stored, self.keys = {}, {}
+        self.repeated = self.contradicted = 0
         self.lock = threading.Lock()
         back = self
 
@@ -162,7 +163,7 @@ class Back:
             kept = self.stored.setdefault(task, {})
             before = self.keys.setdefault((task, call.key), call)
             if before.body != call.body:
-                self.repeated += 1000000    # One key, two contents.
+                self.contradicted += 1      # One key, two contents.
             for d in call.documents:
                 self.repeated += d["id"] in kept and before is call
                 kept[d["id"]] = d

@@ -265,8 +265,7 @@ def kills(api):
     same("none is lost", b.ids("k1"), [*range(1, 46)])
     check("it went on from its state", "after" in api.asked[asked],
           api.asked[asked:])
-    same("no key had two contents, no document came twice by another", (
-        b.repeated < 1000000), True)
+    same("no key had two contents", b.contradicted, 0)
     api.delay_s = 0
     s.stop()
 
