@@ -240,8 +240,13 @@ class Backend:
         self.base = f"https://127.0.0.1:{self.port}"
         self.connection = http.client.HTTPSConnection(
             "127.0.0.1", self.port, timeout=60, context=client_context())
+        self.asked = time.monotonic()
 
     def ask(self, method, path, body=None):
+        # A connection without a request is closed after a while.
+        if time.monotonic() - self.asked > 10:
+            self.connection.close()
+        self.asked = time.monotonic()
         self.connection.request(method, path, body and json.dumps(body))
         return json.loads(self.connection.getresponse().read())["payload"]
 
