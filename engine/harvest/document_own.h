@@ -7,34 +7,10 @@
 #include "base/list.h"
 #include "engine/connector/items.h"
 #include "engine/control/control.h"
+#include "engine/harvest/document_crawl.h"
 #include "engine/harvest/document_cursor.h"
-#include "engine/harvest/document_run.h"
 #include "engine/harvest/driver.h"
 #include "engine/harvest/order_text.h"
-
-/* ---- document_crawl.c: the crawls that calls are made in -------------- */
-
-/* One that waits for its crawl. */
-struct document_wait {
-	struct list node;
-	void (*done)(struct document_wait *, uint32_t crawl,
-	    const struct why *);
-};
-struct document_crawl {
-	struct documents *all;
-	bool as_crawl;               /* for calls that are made so */
-	bool begun, launching;
-	uint32_t id;
-	unsigned number;             /* of those that were cancelled */
-	struct list waiting;         /* struct document_wait */
-	struct launch launch;
-	struct arena arena;          /* of the launch */
-};
-void document_crawl_init(struct document_crawl *, struct documents *,
-    bool as_crawl);
-void document_crawl_free(struct document_crawl *);
-/* done() comes once, perhaps at once; unless it leaves the list. */
-void document_crawl_want(struct document_crawl *, struct document_wait *);
 
 /* ---- document_items.c: the documents of an answer --------------------- */
 
@@ -64,7 +40,9 @@ struct documents {
 	struct engine *engine;
 	struct loop *home;
 	struct budgets *budgets;
-	struct document_crawl plain, as_crawl;
+	struct list crawls;          /* struct document_crawl */
+	/* Of all runs without an archive. */
+	struct document_crawl *plain, *as_crawl;
 };
 
 enum document_state {
@@ -89,6 +67,8 @@ struct document_run {
 	struct arena arena;
 	enum document_state state;
 	struct document_wait wait;
+	struct document_crawl *archive;      /* NULL: it has none */
+	const bool *is_ending;       /* document_archive's; or NULL */
 	struct order_text text;
 	struct secret_memory secrets;        /* of the text's credential */
 	/* The credential that takes its place once no call is out. */

@@ -8,12 +8,17 @@
  *
  * The cursor moves with batches alone.  When the driver fails, what was found
  * since is dropped: the next run finds it again, from the cursor before it.
+ *
+ * With an archive the driver takes an answer when its records are durable.  So
+ * they are older than the batch, and the caller's commit is younger than both.
  */
 #include "engine/harvest/document_own.h"
 #include "os/clock.h"
 #include "wire/digest.h"
 
 #define PARAM_INCREMENTAL "incremental"
+/* Of the crawls that runs without an archive share. */
+#define CRAWL_NAME "external"
 
 const char *
 document_fault_name(enum document_fault f)
@@ -44,6 +49,8 @@ end_run(struct document_run *r, enum document_end_kind kind)
 	r->end.kind = kind;
 	if (r->driver != NULL)
 		driver_rest(r->driver);
+	document_crawl_leave(&r->archive, kind != DOCUMENTS_INTERRUPTED &&
+	    !(r->is_ending != NULL && *r->is_ending));
 	loop_send(r->all->home, &r->end_mail, deliver_end);
 }
 
@@ -269,6 +276,19 @@ driver_quiet(void *arg)
 /* ---- The beginning -------------------------------------------------- */
 
 static void
+note_archive(const struct document_run *r, uint32_t crawl)
+{
+	FREED(buf_free) struct buf text = BUF_INIT;
+
+	if (r->archive == NULL || r->options.note == NULL)
+		return;
+	document_crawl_describe(crawl, &text);
+	const struct document_note n = { "info", STR("archive"),
+		buf_str(&text) };
+	r->options.note(r->options.arg, &n);
+}
+
+static void
 crawl_found(struct document_wait *x, uint32_t crawl, const struct why *w)
 {
 	struct document_run *r = CONTAINER(x, struct document_run, wait);
@@ -279,6 +299,7 @@ crawl_found(struct document_wait *x, uint32_t crawl, const struct why *w)
 		fail_run(r, DOCUMENT_SYSTEM, "unknown_error", str_of(w->text));
 	} else {
 		r->state = DOCUMENT_RUN_ASKS;
+		note_archive(r, crawl);
 		driver_start(r->driver, crawl, 0);
 	}
 }
@@ -375,6 +396,7 @@ open_driver(struct document_run *r, struct why *w)
 	    .tries_max = o->tries_max > 0 ? o->tries_max :
 	    DOCUMENT_TRIES_MAX, .call_tries_max = o->call_tries_max,
 	    .saved = r->began.saved, .answered = take_answered,
+	    .archives = o->archive != NULL, .redact = true,
 	    .called = tell_called, .moved = driver_moved,
 	    .quiet = driver_quiet, .arg = r };
 	struct why inner = WHY_INIT;
@@ -388,11 +410,43 @@ open_driver(struct document_run *r, struct why *w)
 	return e;
 }
 
+/* What exports must know about the answers of a declared platform. */
+static struct str
+description_of(struct document_run *r)
+{
+	const char *name = r->text.connector->description;
+	yyjson_val *v = name == NULL ? NULL : yyjson_obj_get(
+	    r->text.order.options, name);
+	size_t n;
+
+	if (v == NULL)
+		return STR_NONE;
+	char *text = yyjson_val_write(v, YYJSON_WRITE_NOFLAG, &n);
+	CHECK(text != NULL);
+	struct str copy = arena_copy(&r->arena, (struct str){ text, n });
+	free(text);
+	return copy;
+}
+
+static struct document_crawl *
+find_crawl(struct document_run *r)
+{
+	const struct document_archive *x = r->options.archive;
+	struct documents *all = r->all;
+	bool as_crawl = r->text.connector->as_crawl;
+
+	if (x == NULL)
+		return as_crawl ? all->as_crawl : all->plain;
+	r->is_ending = x->is_ending;
+	r->archive = document_crawl_of_archive(all->engine, x, "calls",
+	    as_crawl ? STR(DOCUMENT_CRAWL_POLICY) : STR(DOCUMENT_POLICY),
+	    description_of(r), &all->crawls);
+	return r->archive;
+}
+
 static void
 begin_run(struct document_run *r)
 {
-	struct documents *all = r->all;
-
 	/* They are the caller's. */
 	r->options.order = r->options.cursor = STR_NONE;
 	r->options.private_hosts = NULL;
@@ -401,8 +455,8 @@ begin_run(struct document_run *r)
 		return;
 	}
 	put_cursor(r, &r->kept);
-	document_crawl_want(r->text.connector->as_crawl ? &all->as_crawl :
-	    &all->plain, &r->wait);
+	document_crawl_want(find_crawl(r), &r->wait);
+	r->options.archive = NULL;
 }
 
 enum err
@@ -527,6 +581,7 @@ document_run_free(struct document_run **rp)
 	if (r == NULL)
 		return;
 	list_take(&r->wait.node);
+	document_crawl_leave(&r->archive, false);
 	driver_close(&r->driver);
 	document_items_free(&r->made);
 	order_text_free(&r->text);
@@ -550,6 +605,18 @@ rates_counted(void *arg)
 	(void)arg;
 }
 
+/* The keys stay as they are: the crawls are the same after a restart. */
+static struct document_crawl *
+new_shared(struct documents *all, const char *part, const char *policy)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	const struct document_crawl_options o = { .engine = all->engine,
+		.name = STR(CRAWL_NAME), .key = arena_printf(&a, CRAWL_NAME
+		" %s", part), .policy = str_of(policy) };
+
+	return document_crawl_new(&o, &all->crawls);
+}
+
 struct documents *
 documents_new(struct engine *engine, struct loop *home)
 {
@@ -558,8 +625,9 @@ documents_new(struct engine *engine, struct loop *home)
 	all->engine = engine;
 	all->home = home;
 	all->budgets = budgets_new(rates_counted, NULL);
-	document_crawl_init(&all->plain, all, false);
-	document_crawl_init(&all->as_crawl, all, true);
+	list_init(&all->crawls);
+	all->plain = new_shared(all, "budgets", DOCUMENT_POLICY);
+	all->as_crawl = new_shared(all, "polite", DOCUMENT_CRAWL_POLICY);
 	return all;
 }
 
@@ -570,8 +638,7 @@ documents_free(struct documents **ap)
 
 	if (all == NULL)
 		return;
-	document_crawl_free(&all->plain);
-	document_crawl_free(&all->as_crawl);
+	document_crawls_free(&all->crawls);
 	budgets_free(&all->budgets);
 	mem_free(ap);
 }

@@ -1,6 +1,6 @@
 /*
  * document_run -- a run of a connector whose items go to the caller as
- * documents, by the driver of harvests, and without an archive.
+ * documents, by the driver of harvests.
  *
  *     open ─► call ─► answer ─► batch() ─► document_run_taken() ─► call ...
  *                                  │ documents and cursor          │
@@ -12,8 +12,12 @@
  * gives the last cursor that was kept to the next run, loses no document in a
  * crash and has none twice.  No call is made while a batch is with the caller.
  *
- * Owns:    the crawls that the calls are made in, named "external"; they have
- *          no captures.
+ * Answers are archived for a run that has a struct document_archive.  A batch
+ * then comes after the commit of the records of its answers, so that what a
+ * cursor covers is in the WARC files.
+ *
+ * Owns:    the crawls that the calls are made in: "external", which have no
+ *          captures, and those of archives.
  * Thread:  home's.
  * Story:   engine/harvest/DESIGN.md
  * Source:  contracts/external.md §1, §3, contracts/connector.md §3.
@@ -82,6 +86,22 @@ struct document_call {
 	const char *failure;         /* of status 0: "timeout" */
 };
 
+/* The names of archives begin with it. */
+#define DOCUMENT_ARCHIVE_PREFIX "external task "
+
+/* Where the answers of a run are archived: in a crawl, with all secrets cut
+ * out, whatever warc.redact says. */
+struct document_archive {
+	/* The crawl begins under the key, or is the one that a run of an
+	 * earlier process began and did not end. */
+	struct str key, name;
+	const struct str *tags;
+	size_t tags_n;
+	/* Read at the run's end: whether the program ends, so that the crawl
+	 * is not complete and the next process goes on with it. */
+	const bool *is_ending;
+};
+
 struct document_run_options {
 	/*
 	 * A start message of harvests: JSON with "type", "seeds", "options",
@@ -105,6 +125,7 @@ struct document_run_options {
 	 * operator has declared, its own. */
 	const struct str *private_hosts;
 	size_t private_n;
+	const struct document_archive *archive;      /* copied; NULL: none */
 	/* Tries of a call, and calls that may fail for good; 0: as harvests
 	 * do, which may take hours, and DOCUMENT_TRIES_MAX. */
 	unsigned call_tries_max, tries_max;

@@ -1,10 +1,11 @@
 /*
  * Runs of documents over a whole engine and an invented list on loopback:
  * whole, from each cursor, stopped, failing, and with the crawl taken away; and
- * that they archive nothing.
+ * what they archive.
  */
 #include "engine/harvest/document_own.h"
 
+#include "engine/catalog/catalog.h"
 #include "engine/control/engine_testing.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -26,6 +27,9 @@ static struct arena arena;
 static atomic_uint items, status, slow_ms;
 static struct str private_host;      /* HOST:PORT; empty: none */
 static const char *whole_body;       /* in place of a page, or NULL */
+/* Of the runs that are opened; NULL: none. */
+static const struct document_archive *archive;
+static bool is_ending;
 
 /* Documents that have come. */
 static char ids[ITEMS_MAX][32];
@@ -122,6 +126,7 @@ try_open(const char *order, struct str cursor, bool resumes, struct why *w)
 	const struct document_run_options o = { .order = str_of(order),
 	    .cursor = cursor, .resumes = resumes, .call_tries_max = 1,
 	    .private_hosts = &private_host, .private_n = private_host.n > 0,
+	    .archive = archive,
 	    .tries_max = 1, .batch = on_batch, .note = on_note,
 	    .ended = on_ended };
 	const char *code = NULL;
@@ -210,6 +215,8 @@ open_rig(void)
 	atomic_store(&status, 200);
 	atomic_store(&slow_ms, 0);
 	whole_body = NULL;
+	archive = NULL;
+	is_ending = false;
 	takes = true;
 	rig_start(&rig);
 }
@@ -649,6 +656,228 @@ a_cancelled_crawl_interrupts_it(void **state)
 	close_rig();
 }
 
+/* --- archives -------------------------------------------------------- */
+
+#define ARCHIVE_NAME DOCUMENT_ARCHIVE_PREFIX "1: acme/things/t1"
+static const struct str archive_tags[] = { STR("acme"), STR("things") };
+static const struct document_archive an_archive = {
+	.key = STR(DOCUMENT_ARCHIVE_PREFIX "1:1"), .name = STR(ARCHIVE_NAME),
+	.tags = archive_tags, .tags_n = ARRAY_LEN(archive_tags),
+	.is_ending = &is_ending };
+
+/* The newest crawl of the archive; `*n`: how many there are. */
+static const struct crawl_row *
+find_archive(size_t *n)
+{
+	const struct crawl_registry *all = engine_registry(rig.engine);
+	const struct crawl_row *found = NULL;
+
+	*n = 0;
+	for (const struct crawl_row *r = crawl_registry_below(all,
+	    UINT32_MAX); r != NULL; r = crawl_registry_below(all, r->id)) {
+		if (!str_eq(r->name, STR(ARCHIVE_NAME)))
+			continue;
+		found = *n == 0 ? r : found;
+		++*n;
+	}
+	return found;
+}
+
+/* One crawl has so many captures, and is complete or runs. */
+static uint32_t
+has_archived(size_t crawls, uint64_t captures, enum crawl_state state)
+{
+	size_t n;
+	const struct crawl_row *row = find_archive(&n);
+
+	assert_int_equal(n, crawls);
+	rig_until_state(&rig, row->id, state);
+	assert_int_equal(row->view.counts.items, captures);
+	assert_int_equal(row->tags_n, ARRAY_LEN(archive_tags));
+	assert_true(str_eq(row->tags[0], archive_tags[0]));
+	return row->id;
+}
+
+static void
+captured(struct capture_query *q)
+{
+	*(bool *)q->arg = true;
+}
+
+/* The body of an archived answer. */
+static struct str
+archived_body(uint32_t crawl, uint64_t number)
+{
+	bool done = false;
+	struct capture_query q = { .crawl = crawl, .number = number,
+	    .body = true, .body_bytes_max = 1 << 20, .done = captured,
+	    .arg = &done };
+
+	catalog_capture(engine_catalog(rig.engine), &q);
+	RIG_UNTIL_DONE(&rig, done);
+	assert_int_equal(q.why.err, OK);
+	struct str body = arena_copy(&arena, q.body_bytes);
+	arena_free(&q.arena);
+	return body;
+}
+
+static void
+an_archive_has_every_answer(void **state)
+{
+	(void)state;
+	open_rig();
+	archive = &an_archive;
+	open_from(ORDER(""), STR_NONE);
+	ends_as(DOCUMENTS_DONE);
+	has_ids(1, 101);
+	uint32_t crawl = has_archived(1, 3, CRAWL_COMPLETE);
+	assert_true(str_ends(archived_body(crawl, 3), STR("{\"id\":100}]}")));
+	/* A run without one has no part in it. */
+	archive = NULL;
+	open_from(ORDER(""), STR_NONE);
+	ends_as(DOCUMENTS_DONE);
+	has_archived(1, 3, CRAWL_COMPLETE);
+	/* The same key again: its crawl has ended. */
+	archive = &an_archive;
+	open_from(ORDER(""), STR_NONE);
+	ends_as(DOCUMENTS_DONE);
+	has_archived(2, 3, CRAWL_COMPLETE);
+	close_rig();
+}
+
+/* When a caller has a batch the disk has its answer, whatever comes then; and
+ * the next process goes on in the same crawl. */
+static void
+a_crash_loses_no_answer_of_a_batch(void **state)
+{
+	(void)state;
+	for (size_t kept = 0; kept < 3; kept++) {
+		open_rig();
+		takes = false;
+		archive = &an_archive;
+		open_from(ORDER(""), STR_NONE);
+		RIG_UNTIL_DONE(&rig, waits);
+		for (size_t i = 0; i < kept; i++) {
+			take();
+			RIG_UNTIL_DONE(&rig, waits);
+		}
+		struct str cursor = kept == 0 ? STR_NONE : cursors[kept - 1];
+		rig_crash(&rig);
+		rig_start(&rig);
+		uint32_t crawl = has_archived(1, kept + 1, CRAWL_RUNNING);
+		takes = true;
+		open_from(ORDER(""), cursor);
+		ends_as(DOCUMENTS_DONE);
+		has_ids(1 + (unsigned)kept * PAGE, 101);
+		/* The batch that was not kept is asked for again. */
+		assert_int_equal(has_archived(1, 4, CRAWL_COMPLETE), crawl);
+		close_rig();
+	}
+}
+
+static bool
+is_never_used(void *arg, struct str name)
+{
+	(void)arg, (void)name;
+	return false;
+}
+
+static bool
+is_this_used(void *arg, struct str name)
+{
+	return str_eq(name, str_of(arg));
+}
+
+/* While the program ends the next one goes on with the crawl; what is still
+ * left then is completed by its owner. */
+static void
+a_stop_at_the_programs_end_leaves_the_crawl(void **state)
+{
+	static char name[] = ARCHIVE_NAME;
+
+	(void)state;
+	open_rig();
+	archive = &an_archive;
+	takes = false;
+	open_from(ORDER(""), STR_NONE);
+	RIG_UNTIL_DONE(&rig, waits);
+	is_ending = true;
+	document_run_stop(run);
+	ends_as(DOCUMENTS_STOPPED);
+	rig_stop(&rig);
+	rig_start(&rig);
+	is_ending = false;
+	uint32_t crawl = has_archived(1, 1, CRAWL_RUNNING);
+	document_crawls_complete_left(rig.engine, is_this_used, name);
+	open_from(ORDER(""), STR_NONE);
+	RIG_UNTIL_DONE(&rig, waits);
+	assert_int_equal(has_archived(1, 2, CRAWL_RUNNING), crawl);
+	document_run_stop(run);
+	ends_as(DOCUMENTS_STOPPED);
+	has_archived(1, 2, CRAWL_COMPLETE);
+	/* In a life that nobody goes on with. */
+	is_ending = true;
+	open_from(ORDER(""), STR_NONE);
+	RIG_UNTIL_DONE(&rig, waits);
+	document_run_stop(run);
+	ends_as(DOCUMENTS_STOPPED);
+	rig_crash(&rig);
+	rig_start(&rig);
+	has_archived(2, 1, CRAWL_RUNNING);
+	document_crawls_complete_left(rig.engine, is_never_used, NULL);
+	has_archived(2, 1, CRAWL_COMPLETE);
+	close_rig();
+}
+
+/* A run that begins when the one before has just ended, whose crawl is about to
+ * be complete, has another one: all its calls are answered. */
+static void
+a_run_begins_while_the_last_crawl_ends(void **state)
+{
+	size_t n;
+
+	(void)state;
+	open_rig();
+	archive = &an_archive;
+	for (unsigned i = 1; i <= 20; i++) {
+		open_from(ORDER(""), STR_NONE);
+		ends_as(DOCUMENTS_DONE);
+		has_ids(1, 101);
+		(void)find_archive(&n);
+		assert_int_equal(n, i);
+	}
+	has_archived(20, 3, CRAWL_COMPLETE);
+	/* A run that is left while its crawl begins. */
+	for (unsigned i = 0; i < 20; i++) {
+		open_from(ORDER(""), STR_NONE);
+		document_run_stop(run);
+		ends_as(DOCUMENTS_STOPPED);
+	}
+	open_from(ORDER(""), STR_NONE);
+	ends_as(DOCUMENTS_DONE);
+	close_rig();
+}
+
+/* Also while its crawl is being launched, and with the engine gone. */
+static void
+an_archive_can_be_left_at_any_time(void **state)
+{
+	(void)state;
+	open_rig();
+	archive = &an_archive;
+	open_from(ORDER(""), STR_NONE);
+	document_run_stop(run);
+	ends_as(DOCUMENTS_STOPPED);
+	pass_ms(100);
+	has_archived(1, 0, CRAWL_COMPLETE);
+	open_from(ORDER(""), STR_NONE);
+	rig_crash(&rig);
+	rig_start(&rig);
+	open_from(ORDER(""), STR_NONE);
+	ends_as(DOCUMENTS_DONE);
+	close_rig();
+}
+
 int
 main(void)
 {
@@ -670,6 +899,11 @@ main(void)
 		cmocka_unit_test(private_addresses_are_allowed_by_name),
 		cmocka_unit_test(no_order_is_taken_that_gives_no_documents),
 		cmocka_unit_test(a_cancelled_crawl_interrupts_it),
+		cmocka_unit_test(an_archive_has_every_answer),
+		cmocka_unit_test(a_crash_loses_no_answer_of_a_batch),
+		cmocka_unit_test(a_stop_at_the_programs_end_leaves_the_crawl),
+		cmocka_unit_test(a_run_begins_while_the_last_crawl_ends),
+		cmocka_unit_test(an_archive_can_be_left_at_any_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

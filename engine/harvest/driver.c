@@ -413,6 +413,7 @@ driver_close(struct driver **dp)
 		d->connector->close(&d->run);
 	redact_free(&d->redactor);
 	secret_memory_free(&d->redacted);
+	driver_free_former(d);
 	for (size_t i = 0; i < DRIVER_CALLS_MAX; i++) {
 		arena_free(&d->slots[i].arena);
 		buf_free(&d->slots[i].part);
@@ -435,6 +436,7 @@ driver_set_secrets(struct driver *d, const struct driver_secret *secrets,
     size_t n)
 {
 	CHECK(!driver_is_out(d));
+	driver_keep_former(d);
 	d->options.secrets = secrets;
 	d->options.secrets_n = n;
 	/* The application's token came for the former ones. */

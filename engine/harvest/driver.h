@@ -30,6 +30,7 @@
 #include "engine/harvest/totals.h"
 
 #define DRIVER_CALLS_MAX 4u          /* of one run at a time */
+#define DRIVER_FORMER_MAX 8u
 #define DRIVER_TRIES_MAX 30u         /* of a call, until one of tries_max */
 /* Before a call that failed for good is made again. */
 #define DRIVER_REDO_MS 60000
@@ -72,7 +73,7 @@ struct driver_options {
 	/* HOST:PORT, whose addresses may be private; kept by the caller. */
 	const struct str *private_hosts;
 	size_t private_n;
-	bool redact;                 /* warc.redact */
+	bool redact;                 /* records, as warc.redact says */
 	/* Where an earlier run was: after the first so many answers. */
 	struct str saved;            /* empty: at the beginning */
 	uint64_t captures;
@@ -82,11 +83,14 @@ struct driver_options {
 	const struct spool_left *spools;
 	size_t spools_n;
 	/*
-	 * Not NULL: nothing is archived, `captures` and spools are none, and
-	 * the connector makes no streams.  Called for each answer in which the
-	 * connector has counted items, right after that.
+	 * Not NULL: nothing is archived unless `archives`, `captures` and
+	 * spools are none, and the connector makes no streams.  Called for
+	 * each answer in which the connector has counted items, right after
+	 * that.  With `archives` the connector has an answer when its records
+	 * are durable, and none of them is a revisit.
 	 */
 	void (*answered)(void *arg, const struct driver_answered *);
+	bool archives;
 	void (*called)(void *arg, const struct driver_called *);  /* or NULL */
 	/* After each answer, and when what it waits for changes. */
 	void (*moved)(void *arg);
@@ -138,6 +142,8 @@ void driver_go_on(struct driver *);
 /*
  * Sign the following calls with these; the order's credential has been changed
  * by its owner.  Of a driver that is quiet or never began; kept by the caller.
+ * The last DRIVER_FORMER_MAX credentials are cut out of records, too: an API
+ * may repeat one in the address of the next page.
  */
 void driver_set_secrets(struct driver *, const struct driver_secret *,
     size_t n);

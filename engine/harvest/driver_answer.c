@@ -186,7 +186,7 @@ tell_answered(const struct slot *s, const struct driver_answer *in)
 {
 	const struct driver *d = s->driver;
 
-	if (driver_archives(d) || d->counted == 0 || d->again ||
+	if (driver_harvests(d) || d->counted == 0 || d->again ||
 	    d->end == DRIVER_FAILURE)
 		return;
 	const struct driver_answered x = { .url = s->url, .body = in->body,

@@ -25,6 +25,8 @@ struct slot {
 	struct connector_call call;
 	struct arena arena;          /* of the following */
 	struct str url;              /* as the archive knows it */
+	bool hides_url;              /* what is out was given another one,
+	                              * without secrets; sign() puts it right */
 	struct transport_header *headers;
 	size_t headers_n;
 	struct mono not_before;      /* of the next try */
@@ -70,12 +72,20 @@ struct driver_early {
 	unsigned again_s;
 };
 
+/* Values of a credential that another one has replaced. */
+struct driver_former {
+	struct secret_memory memory;
+	struct str *values;          /* in `memory`, as their texts */
+	size_t n;
+};
+
 struct driver {
 	struct driver_options options;
 	const struct connector *connector;
 	struct connector_run *run;
 	struct redactor *redactor;
 	struct secret_memory redacted;       /* the redactor's values */
+	struct driver_former former[DRIVER_FORMER_MAX];      /* newest first */
 	struct arena arena;
 	struct str *hosts;           /* where secrets may go; "*.": below */
 	size_t hosts_n;
@@ -209,6 +219,12 @@ struct str driver_shown_url(const struct connector_call *, struct arena *a);
 bool driver_sign(struct call *, struct exchange *, struct arena *);
 /* With all that is secret now; no call is out. */
 void driver_make_redactor(struct driver *);
+/* The secrets of the options are about to be replaced. */
+void driver_keep_former(struct driver *);
+void driver_free_former(struct driver *);
+/* The call's URL for the index: without what the redactor finds in it.  Memory:
+ * the slot's. */
+struct str driver_clean_url(struct slot *);
 
 /* driver_send.c: send it, or have it wait for its turn. */
 void driver_send(struct slot *);
@@ -225,11 +241,17 @@ void driver_recover(struct driver *);
 void driver_replay(struct driver *);
 
 /* driver.c. */
+/* It is a harvest, whose answers can be read again from its captures. */
+static inline bool
+driver_harvests(const struct driver *d)
+{
+	return d->options.answered == NULL;
+}
 /* Its answers become captures. */
 static inline bool
 driver_archives(const struct driver *d)
 {
-	return d->options.answered == NULL;
+	return driver_harvests(d) || d->options.archives;
 }
 void driver_pump(struct driver *);
 bool driver_is_out(const struct driver *);

@@ -36,7 +36,7 @@ ask_token(struct slot *s)
 		return;
 	d->token_is_asked = s->asks_token = true;
 	driver_find_secrets(s);
-	s->is_whole = s->is_learned = false;
+	s->is_whole = s->is_learned = s->hides_url = false;
 	s->sent = (struct call){ .crawl = d->crawl, .home = d->options.home,
 	    .method = STR("POST"), .url = str_of(s->call.token_url),
 	    .body = STR("grant_type=client_credentials"), .headers = headers,
@@ -121,16 +121,19 @@ driver_send_now(struct slot *s)
 {
 	const struct connector_call *c = &s->call;
 	struct driver *d = s->driver;
-	bool archives = driver_archives(d);
+	bool archives = driver_archives(d), harvests = driver_harvests(d);
+	/* Harvests read answers again by the URLs that they asked for. */
+	struct str url = archives && !harvests ? driver_clean_url(s) : s->url;
 
 	driver_find_secrets(s);
 	make_headers(s);
+	s->hides_url = url.p != s->url.p;
 	s->sent = (struct call){ .crawl = d->crawl, .home = d->options.home,
 	    .method = c->method == CONNECTOR_GET ? STR("GET") : STR("POST"),
-	    .url = s->url, .body = c->body, .headers = s->headers,
+	    .url = url, .body = c->body, .headers = s->headers,
 	    .headers_n = s->headers_n, .robots = c->as_crawl,
-	    .collected = c->as_crawl && archives,
-	    .revisits = c->as_crawl && archives && connector_param_bool(
+	    .collected = c->as_crawl && harvests,
+	    .revisits = c->as_crawl && harvests && connector_param_bool(
 	    d->options.order->options, "incremental"),
 	    .tries_max = c->as_crawl ? 0 : 1,
 	    .archive = !archives ? CALL_UNARCHIVED : c->as_metadata ?
@@ -145,7 +148,7 @@ driver_send_now(struct slot *s)
 	s->is_whole = s->is_learned = false;
 	if (driver_is_stream(c))
 		driver_follow(s);
-	else if (archives)
+	else if (harvests)
 		s->sent.answered = driver_call_answered;
 	if (!driver_is_stream(c))
 		sync_streams(d);

@@ -211,12 +211,24 @@ sign_oauth1(const struct slot *s, struct exchange *x, struct arena *a)
 	add_field(x, "Authorization", arena_copy(a, buf_str(&value)), a);
 }
 
+/* What driver_clean_url() has cut out. */
+static void
+restore_url(const struct slot *s, struct exchange *x, struct arena *a)
+{
+	struct url u;
+
+	if (s->hides_url && url_parse(s->url, NULL, a, &u, NULL) == OK)
+		x->url = arena_copy(a, str_cut(u.href, 0, u.href.n -
+		    u.fragment.n));
+}
+
 /* Thread: the host's loop; the slot is out, and does not change. */
 bool
 driver_sign(struct call *c, struct exchange *x, struct arena *a)
 {
 	struct slot *s = CONTAINER(c, struct slot, sent);
 
+	restore_url(s, x, a);
 	if (s->call.auth == CONNECTOR_ANONYMOUS)
 		return true;
 	if (!x->tls || !may_go_to(s->driver, x->host))
@@ -264,7 +276,7 @@ driver_make_redactor(struct driver *d)
 {
 	const struct driver_options *o = &d->options;
 	struct arena a = ARENA_INIT;
-	struct str *values = ARENA_ARRAY(&a, struct str, o->secrets_n + 1);
+	struct str *values = ARENA_ARRAY(&a, struct str, REDACT_VALUES_MAX);
 	struct str name = str_of(d->secret_name);
 	struct redact_rules rules = { .values = values, .harvest = true,
 	    .headers = &name, .headers_n = d->secret_name != NULL,
@@ -276,8 +288,58 @@ driver_make_redactor(struct driver *d)
 		values[rules.values_n++] = o->secrets[i].value;
 	if (d->token.n > 0)
 		values[rules.values_n++] = buf_str(&d->token);
+	for (size_t i = 0; i < DRIVER_FORMER_MAX; i++)
+		for (size_t k = 0; k < d->former[i].n &&
+		    rules.values_n < REDACT_VALUES_MAX; k++)
+			values[rules.values_n++] = d->former[i].values[k];
 	redact_free(&d->redactor);
 	secret_memory_free(&d->redacted);
 	d->redactor = redact_new(&rules);
 	arena_free(&a);
+}
+
+void
+driver_keep_former(struct driver *d)
+{
+	const struct driver_options *o = &d->options;
+	struct driver_former *last = &d->former[DRIVER_FORMER_MAX - 1];
+	struct driver_former f = { .memory = SECRET_MEMORY_INIT };
+
+	if (!o->archives || o->secrets_n == 0)
+		return;
+	f.values = secret_memory_take(&f.memory, o->secrets_n *
+	    sizeof(*f.values));
+	for (size_t i = 0; i < o->secrets_n; i++)
+		f.values[f.n++] = secret_memory_copy(&f.memory,
+		    o->secrets[i].value);
+	secret_memory_free(&last->memory);
+	memmove(d->former + 1, d->former, (DRIVER_FORMER_MAX - 1) *
+	    sizeof(*d->former));
+	d->former[0] = f;
+}
+
+void
+driver_free_former(struct driver *d)
+{
+	for (size_t i = 0; i < DRIVER_FORMER_MAX; i++) {
+		secret_memory_free(&d->former[i].memory);
+		d->former[i].n = 0;
+	}
+}
+
+struct str
+driver_clean_url(struct slot *s)
+{
+	FREED(buf_free) struct buf out = BUF_INIT, names = BUF_INIT;
+	const struct redactor *r = s->driver->redactor;
+	struct url was, u;
+
+	/* The host stays the same: the call goes there. */
+	if (!redact_text(r, s->url, &out, &names) ||
+	    url_parse(s->url, NULL, &s->arena, &was, NULL) != OK ||
+	    url_parse(buf_str(&out), NULL, &s->arena, &u, NULL) != OK ||
+	    !str_eq(was.host, u.host) || was.port != u.port ||
+	    was.scheme != u.scheme)
+		return s->url;
+	return arena_copy(&s->arena, buf_str(&out));
 }
