@@ -13,6 +13,8 @@
 #define SECRET_OPEN_CODED STR("%7B%7Bsecret.")
 #define CREDENTIAL_OPEN STR("{{credential.")
 #define CREDENTIAL_OPEN_CODED STR("%7B%7Bcredential.")
+/* A byte as JSON: "\u001f". */
+#define JSON_BYTES_MAX 6u
 #define CLOSE_RAW STR("}}")
 #define CLOSE_CODED STR("%7D%7D")
 
@@ -27,6 +29,8 @@ struct secrets {
 	struct str open, open_coded;         /* of its placeholders */
 	struct map by_name;          /* name -> struct secret */
 	struct redactor *redactor, *session_redactor;
+	struct redactor *api_redactor;       /* of a credential; or NULL */
+	bool is_cut;                         /* it lacks values as JSON */
 	struct secret_memory values;         /* of a credential */
 	struct arena arena;
 };
@@ -168,6 +172,41 @@ secrets_parse(struct str json, struct secrets **out, struct why *w)
 	return e;
 }
 
+static void put_json(struct str value, struct buf *);
+
+static void *
+take_memory(void *arg, size_t n)
+{
+	return secret_memory_take(arg, n);
+}
+
+/* Values that JSON writes in another way are there in that way, too. */
+static void
+make_api_redactor(struct secrets *s, const struct str *values, size_t n)
+{
+	struct str all[REDACT_VALUES_MAX];
+	struct redact_rules rules = { .values = all, .harvest = true,
+	    .take = take_memory, .arg = &s->values };
+
+	for (size_t i = 0; i < n; i++)
+		all[rules.values_n++] = values[i];
+	for (size_t i = 0; i < n; i++) {
+		struct buf b = BUF_INIT;
+		/* A buffer that grows would leave a copy behind. */
+		buf_reserve(&b, JSON_BYTES_MAX * values[i].n + 3);
+		put_json(values[i], &b);
+		bool differs = !str_eq(buf_str(&b), values[i]);
+		if (differs && rules.values_n < ARRAY_LEN(all))
+			all[rules.values_n++] = secret_memory_copy(&s->values,
+			    buf_str(&b));
+		else if (differs)
+			s->is_cut = true;
+		explicit_bzero(b.p, b.cap);
+		buf_free(&b);
+	}
+	s->api_redactor = redact_new(&rules);
+}
+
 struct secrets *
 secrets_of_credential(const struct secret_value *values, size_t n,
     const struct str *hosts, size_t hosts_n)
@@ -190,6 +229,7 @@ secrets_of_credential(const struct secret_value *values, size_t n,
 		texts[i] = one->value;
 	}
 	make_redactors(s, texts, n);
+	make_api_redactor(s, texts, n);
 	return s;
 }
 
@@ -232,6 +272,7 @@ secrets_drop(struct secrets **sp)
 			explicit_bzero((void *)one->value.p, one->value.n);
 	redact_free(&s->redactor);
 	redact_free(&s->session_redactor);
+	redact_free(&s->api_redactor);
 	secret_memory_free(&s->values);
 	map_free(&s->by_name);
 	arena_free(&s->arena);
@@ -268,6 +309,12 @@ const struct redactor *
 secrets_session_redactor(const struct secrets *s)
 {
 	return s->session_redactor;
+}
+
+const struct redactor *
+secrets_api_redactor(const struct secrets *s)
+{
+	return s->api_redactor;
 }
 
 /* -- Placeholders -- */
@@ -363,8 +410,10 @@ put_json(struct str value, struct buf *b)
 {
 	FREED(buf_free) struct buf quoted = BUF_INIT;
 
+	buf_reserve(&quoted, JSON_BYTES_MAX * value.n + 3);
 	text_json(&quoted, value);
 	buf_put(b, quoted.p + 1, quoted.n - 2);
+	explicit_bzero(quoted.p, quoted.cap);
 }
 
 static void
@@ -429,4 +478,20 @@ secrets_fill(const struct secrets *s, enum secret_place place,
 	if (b.n > 0)
 		explicit_bzero(b.p, b.n);
 	return e;
+}
+
+bool
+secrets_cannot_redact(const struct secrets *s, struct str text)
+{
+	struct found f;
+
+	while (find_placeholder(s, text, &f)) {
+		const struct secret *one = map_get(&s->by_name, f.name);
+		if (one != NULL && (s->is_cut ||
+		    one->value.n < REDACT_VALUE_MIN ||
+		    one->value.n > REDACT_VALUE_BYTES_MAX / JSON_BYTES_MAX))
+			return true;
+		text = str_from(text, f.to);
+	}
+	return false;
 }

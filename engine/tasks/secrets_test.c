@@ -211,6 +211,75 @@ a_credential_is_filled_in_for_its_hosts(void **state)
 	secrets_drop(&s);
 }
 
+/* Archives of what connectors ask have none of its forms, and say so where they
+ * cannot know. */
+static void
+a_credential_is_found_as_json(void **state)
+{
+	static const struct str hosts[] = { STR("a.example") };
+	static const struct secret_value values[] = {
+		{ STR("token"), STR("ca\"nary \\ 4711") },
+		{ STR("least"), STR("12345678") },
+		{ STR("pin"), STR("1234567") } };
+	FREED(buf_free) struct buf out = BUF_INIT, names = BUF_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct secrets *s = secrets_of_credential(values, ARRAY_LEN(values),
+	    hosts, ARRAY_LEN(hosts));
+	struct str body;
+
+	(void)state;
+	assert_int_equal(secrets_fill(s, SECRET_IN_JSON, STR("{\"a\":"
+	    "\"{{credential.token}}\",\"b\":\"{{credential.least}}\"}"),
+	    hosts[0], &a, &body, NULL), OK);
+	assert_true(redact_text(secrets_api_redactor(s), body, &out, &names));
+	assert_true(str_eq(buf_str(&out), STR("{\"a\":\"REDACTED\",\"b\":"
+	    "\"REDACTED\"}")));
+	assert_true(secrets_cannot_redact(s, STR("a{{credential.token}}b"
+	    "{{credential.pin}}")));
+	assert_true(secrets_cannot_redact(s, STR("%7B%7Bcredential.pin%7D%7D"
+	    )));
+	assert_false(secrets_cannot_redact(s, STR("{{credential.token}}"
+	    "{{credential.least}}{{credential.no}}pin")));
+	secrets_drop(&s);
+	assert_int_equal(secrets_load(NULL, &s, NULL), OK);
+	assert_null(secrets_api_redactor(s));
+	secrets_drop(&s);
+}
+
+/* Values that are long when JSON has them. */
+static void
+long_values_are_known_not_to_be_found(void **state)
+{
+	static char text[REDACT_VALUE_BYTES_MAX / 6 + 1];
+	static const struct str hosts[] = { STR("a.example") };
+
+	(void)state;
+	memset(text, '"', sizeof(text));
+	for (size_t more = 0; more <= 1; more++) {
+		const struct secret_value v = { STR("token"),
+			{ text, sizeof(text) - 1 + more } };
+		struct secrets *s = secrets_of_credential(&v, 1, hosts, 1);
+		assert_int_equal(secrets_cannot_redact(s,
+		    STR("{{credential.token}}")), more);
+		secrets_drop(&s);
+	}
+	/* More of them than a redactor has. */
+	static struct secret_value many[REDACT_VALUES_MAX / 2 + 1];
+	static char names[ARRAY_LEN(many)][8];
+	for (size_t less = 0; less <= 1; less++) {
+		size_t n = ARRAY_LEN(many) - less;
+		for (size_t i = 0; i < n; i++) {
+			snprintf(names[i], sizeof(names[i]), "n%zu", i);
+			many[i] = (struct secret_value){ str_of(names[i]),
+				{ text, 8 } };
+		}
+		struct secrets *s = secrets_of_credential(many, n, hosts, 1);
+		assert_int_equal(secrets_cannot_redact(s,
+		    STR("{{credential.n0}}")), !less);
+		secrets_drop(&s);
+	}
+}
+
 static void
 answers_lose_every_form_of_a_value(void **state)
 {
@@ -275,6 +344,8 @@ main(void)
 		cmocka_unit_test(values_replace_placeholders),
 		cmocka_unit_test(placeholders_are_recognised),
 		cmocka_unit_test(a_credential_is_filled_in_for_its_hosts),
+		cmocka_unit_test(a_credential_is_found_as_json),
+		cmocka_unit_test(long_values_are_known_not_to_be_found),
 		cmocka_unit_test(answers_lose_every_form_of_a_value),
 		cmocka_unit_test(a_file_is_its_owners_alone),
 	};

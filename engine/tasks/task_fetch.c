@@ -636,11 +636,14 @@ call_done(struct call *c)
 {
 	struct task_fetch *t = CONTAINER(c, struct sent_call, call)->fetch;
 	struct task_fetcher *f = t->fetcher;
-	struct task_crawl *crawl = find_crawl(f, c->crawl);
+	struct task_crawl *crawl = t->has_own_crawl ? NULL :
+	    find_crawl(f, c->crawl);
 
-	crawl->calls--;
 	tell(t);
-	crawl_let_go(f, crawl);
+	if (crawl != NULL) {
+		crawl->calls--;
+		crawl_let_go(f, crawl);
+	}
 	t->done(t);
 }
 
@@ -658,12 +661,49 @@ has_placeholder(const struct task_fetch *t)
 	return has;
 }
 
+/* Fields whose values are cut out whatever they are. */
+static bool
+is_always_redacted(struct str name)
+{
+	static const char *const names[] = { "Authorization", "Cookie",
+		"Proxy-Authorization", "X-Api-Key" };
+
+	return STR_ROW_NOCASE(name, names) < ARRAY_LEN(names);
+}
+
+static bool
+may_archive(const struct task_fetch *t)
+{
+	const struct secrets *s = secrets_of(t);
+
+	if (t->live)
+		return false;
+	if (!t->has_own_crawl)
+		return true;
+	for (size_t i = 0; i < t->headers_n; i++)
+		if (!is_always_redacted(t->headers[i].name) &&
+		    secrets_cannot_redact(s, t->headers[i].value))
+			return false;
+	return !secrets_cannot_redact(s, t->url) &&
+	    !secrets_cannot_redact(s, t->body);
+}
+
+static const struct redactor *
+redactor_of(const struct task_fetch *t)
+{
+	const struct secrets *s = secrets_of(t);
+
+	if (t->has_own_crawl)
+		return secrets_api_redactor(s);
+	if (t->session != NULL)
+		return secrets_session_redactor(s);
+	return redact_has_values(secrets_redactor(s)) ? secrets_redactor(s) :
+	    NULL;
+}
+
 static void
 send_call(struct task_fetcher *f, struct task_fetch *t)
 {
-	const struct secrets *secrets = secrets_of(t);
-	bool has_secrets = redact_has_values(secrets_redactor(secrets));
-
 	struct transport_header *headers = ARENA_ARRAY(&t->arena,
 	    struct transport_header, t->headers_n);
 
@@ -673,7 +713,8 @@ send_call(struct task_fetcher *f, struct task_fetch *t)
 	t->sent = mem_new(sizeof(*t->sent));
 	t->sent->fetch = t;
 	t->sent->call = (struct call){
-		.crawl = f->current->id, .home = f->home,
+		.crawl = t->has_own_crawl ? t->own_crawl : f->current->id,
+		.home = f->home,
 		.method = t->method.n == 0 ? STR("GET") : t->method,
 		.url = t->url, .body = t->body,
 		.headers = headers, .headers_n = t->headers_n,
@@ -687,15 +728,15 @@ send_call(struct task_fetcher *f, struct task_fetch *t)
 		    t->rules->private_n,
 		.max_age_s = t->archived ? INT64_MAX : t->max_age_s,
 		.archived_only = t->archived,
-		.archive = t->live ? CALL_UNARCHIVED : CALL_RESPONSE,
-		.redactor = t->session != NULL ?
-		    secrets_session_redactor(secrets) :
-		    has_secrets ? secrets_redactor(secrets) : NULL,
-		.sign = has_placeholder(t) ? sign : NULL,
+		.archive = may_archive(t) ? CALL_RESPONSE : CALL_UNARCHIVED,
+		.redactor = redactor_of(t),
+		/* What a user granted serves nobody else. */
+		.sign = has_placeholder(t) || t->has_own_crawl ? sign : NULL,
 		.turned = t->turned == NULL ? NULL : call_turned,
 		.done = call_done,
 	};
-	f->current->calls++;
+	if (!t->has_own_crawl)
+		f->current->calls++;
 	engine_call(f->engine, &t->sent->call);
 }
 
@@ -754,7 +795,8 @@ task_fetch_start(struct task_fetcher *f, struct task_fetch *t)
 	if (check_fetch(t, &w) != OK)
 		fail(t, w.err == ERR_DENIED ? "denied" : "input", false,
 		    str_of(w.text));
-	if (t->end != TASK_FETCH_FAILED && is_current(f))
+	if (t->end != TASK_FETCH_FAILED && (t->has_own_crawl ||
+	    is_current(f)))
 		send_call(f, t);
 	else
 		loop_send(f->home, &t->mail, deliver_later);

@@ -89,6 +89,13 @@ struct task_fetch {
 	const struct str *private_hosts;
 	size_t private_n;
 	bool live;                   /* simulated: nothing is archived */
+	/* The answer is archived in `own_crawl`, of the kind `tasks`, which
+	 * runs and is the owner's, as that of an API harvest: by the rules for
+	 * those secrets are cut out.  With a credential; not `live`.  A request
+	 * that has a value that cannot be cut out is not archived: `number` is
+	 * 0 then. */
+	bool has_own_crawl;
+	uint32_t own_crawl;
 	bool archived;               /* the newest archived answer, however
 	                              * old, and no request */
 	/* It waits for its host's turn again, or no longer; it begins waiting.

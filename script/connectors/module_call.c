@@ -29,6 +29,7 @@ new_call(struct script_call *call, struct list *to)
 
 	c->run = run_of(call);
 	c->call = call;
+	list_init(&c->wait.node);
 	list_put(to, &c->node);
 	script_call_set_arg(call, c);
 	return c;
@@ -40,6 +41,7 @@ module_call_free(struct module_call **cp)
 	struct module_call *c = *cp;
 
 	list_take(&c->node);
+	list_take(&c->wait.node);
 	task_request_free(&c->request);
 	secrets_drop(&c->secrets);
 	yyjson_doc_free(c->args);
@@ -238,6 +240,29 @@ answer_fetch(struct module_call *c)
 }
 
 static void
+tell_note(const struct module_run *r, const char *level, const char *code,
+    struct str text)
+{
+	const struct document_note n = { level, str_of(code), text };
+
+	if (r->options.note != NULL)
+		r->options.note(r->options.arg, &n);
+}
+
+/* Once in a run: the archive lacks answers. */
+static void
+look_at_archive(struct module_run *r, const struct task_fetch *f)
+{
+	if (!f->has_own_crawl || f->status == 0 || f->number > 0 ||
+	    r->told_unarchived)
+		return;
+	r->told_unarchived = true;
+	tell_note(r, "warning", "not_archived", STR("a request has a value of "
+	    "the credential or a parameter that is shorter than 8 bytes, or "
+	    "longer than 1,365, and is not archived"));
+}
+
+static void
 fetched(struct task_fetch *f)
 {
 	struct module_call *c = CONTAINER(f, struct module_call,
@@ -250,11 +275,12 @@ fetched(struct task_fetch *f)
 		    buf_str(&c->request.jar_before), c->request.jar);
 	if (c->call != NULL) {
 		tell_called(c);
-		if (f->secret_found && r->options.note != NULL)
-			r->options.note(r->options.arg,
-			    &(struct document_note){ "warning",
-			    STR("secret_in_response"), STR("an answer has the "
-			    "credential in it") });
+		look_at_archive(r, f);
+		if (f->secret_found)
+			tell_note(r, "warning", "secret_in_response",
+			    f->number > 0 ? STR("an answer has the credential "
+			    "in it, and is archived as it is") : STR("an "
+			    "answer has the credential in it"));
 		if (f->end == TASK_FETCH_FAILED)
 			fail_fetch(c);
 		else
@@ -305,6 +331,69 @@ is_listed(const struct module_run *r, struct str url, struct arena *a)
 	return false;
 }
 
+/* ---- The archive -------------------------------------------------------- */
+
+static void
+note_archive(struct module_run *r, uint32_t crawl)
+{
+	FREED(buf_free) struct buf text = BUF_INIT;
+
+	if (r->told_archive)
+		return;
+	r->told_archive = true;
+	document_crawl_describe(crawl, &text);
+	tell_note(r, "info", "archive", buf_str(&text));
+}
+
+/* It was cancelled, or its crawl cannot begin. */
+static void
+refuse_request(struct module_call *c, const char *code, struct str text)
+{
+	struct task_fetch *f = &c->request.fetch;
+
+	f->end = TASK_FETCH_FAILED;
+	f->code = code;
+	f->text = arena_copy(&f->arena, text);
+	f->retry_after_s = -1;
+	f->done(f);
+}
+
+static void
+crawl_found(struct document_wait *x, uint32_t crawl, const struct why *w)
+{
+	struct module_call *c = CONTAINER(x, struct module_call, wait);
+
+	if (c->call == NULL) {
+		refuse_request(c, "stopped", STR("the request was stopped"));
+	} else if (w->err != OK) {
+		refuse_request(c, "crawl", str_of(w->text));
+	} else {
+		note_archive(c->run, crawl);
+		c->request.fetch.own_crawl = crawl;
+		task_fetch_start(c->fetcher, &c->request.fetch);
+	}
+}
+
+static void
+want_crawl(struct module_call *c)
+{
+	struct module_run *r = c->run;
+	bool is_of_listed = c->fetcher == r->all->listed;
+	struct document_crawl **crawl = is_of_listed ? &r->listed :
+	    &r->others;
+
+	if (*crawl == NULL)
+		*crawl = document_crawl_of_archive(r->all->engine, &r->archive,
+		    is_of_listed ? "listed" : "others", is_of_listed ?
+		    STR(DOCUMENT_POLICY) : STR(DOCUMENT_CRAWL_POLICY),
+		    STR_NONE, &r->all->crawls);
+	c->request.fetch.has_own_crawl = true;
+	c->wait.done = crawl_found;
+	document_crawl_want(*crawl, &c->wait);
+}
+
+/* ---- A request ---------------------------------------------------------- */
+
 static void
 send_request(struct module_call *c)
 {
@@ -318,13 +407,17 @@ send_request(struct module_call *c)
 	f->private_hosts = r->private_hosts;
 	f->private_n = r->private_n;
 	f->tries_max = r->options.tries_max;
-	f->live = true;
+	f->live = !r->archives;
 	f->max_age_s = 0;
 	f->turned = tell_turn;
 	f->done = fetched;
 	c->request.sent = true;
-	task_fetch_start(is_listed(r, f->url, &c->arena) ? r->all->listed :
-	    r->all->others, f);
+	c->fetcher = is_listed(r, f->url, &c->arena) ? r->all->listed :
+	    r->all->others;
+	if (r->archives)
+		want_crawl(c);
+	else
+		task_fetch_start(c->fetcher, f);
 }
 
 static void

@@ -5,6 +5,7 @@
 #define SCRIPT_CONNECTORS_MODULE_OWN_H
 
 #include "base/list.h"
+#include "engine/harvest/document_crawl.h"
 #include "engine/tasks/task_fetch.h"
 #include "script/connectors/module_run.h"
 #include "script/items/task_request.h"
@@ -17,6 +18,7 @@ struct module_runs {
 	struct secrets *no_secrets;
 	/* For hosts that modules list, and for all others. */
 	struct task_fetcher *listed, *others;
+	struct list crawls;          /* struct document_crawl */
 };
 
 /* A fetch() of the script, or an emit() whose documents were not taken. */
@@ -26,6 +28,8 @@ struct module_call {
 	struct script_call *call;    /* NULL: its run has ended */
 	struct task_request request; /* of a fetch */
 	struct module_session *session;
+	struct task_fetcher *fetcher;
+	struct document_wait wait;   /* for the archive's crawl */
 	struct secrets *secrets;     /* held */
 	yyjson_doc *args;
 	struct arena arena;
@@ -58,6 +62,10 @@ struct module_run {
 	size_t private_n;
 	struct list fetches;         /* struct module_call */
 	struct list sessions;
+	/* Its archive: the crawls, NULL until they are wanted. */
+	bool archives, told_archive, told_unarchived;
+	struct document_archive archive;     /* its texts are the run's */
+	struct document_crawl *listed, *others;
 
 	struct buf state;            /* JSON, all of it */
 	bool has_state;              /* that no batch has had */

@@ -18,9 +18,6 @@
 #include "script/connectors/module_own.h"
 #include "script/items/config_run.h"
 
-/* As declared connectors have them, and as crawls do. */
-#define LISTED_POLICY "{\"rate_limit\":0,\"robots\":\"ignore\"}"
-#define OTHERS_POLICY "{}"
 #define LISTED_CRAWL "external modules "
 #define OTHERS_CRAWL "external pages "
 
@@ -47,6 +44,13 @@ drop_documents(struct module_documents *d)
 }
 
 static void
+leave_crawls(struct module_run *r, bool completes)
+{
+	document_crawl_leave(&r->listed, completes);
+	document_crawl_leave(&r->others, completes);
+}
+
+static void
 end_run(struct module_run *r)
 {
 	if (r->has_ended)
@@ -54,6 +58,8 @@ end_run(struct module_run *r)
 	r->has_ended = true;
 	loop_timer_stop(r->all->home, &r->stop_timer);
 	loop_timer_stop(r->all->home, &r->state_timer);
+	leave_crawls(r, !(r->archive.is_ending != NULL &&
+	    *r->archive.is_ending));
 	loop_send(r->all->home, &r->end_mail, deliver_end);
 }
 
@@ -410,6 +416,15 @@ copy_options(struct module_run *r, const struct module_run_options *o)
 	r->options.bundle = bundle_hold(o->bundle);
 	r->options.choice = arena_copy(a, o->choice);
 	r->options.argument = arena_copy(a, o->argument);
+	r->archives = o->archive != NULL;
+	if (r->archives)
+		r->archive = (struct document_archive){
+		    .key = arena_copy(a, o->archive->key),
+		    .name = arena_copy(a, o->archive->name),
+		    .tags = arena_copy_list(a, o->archive->tags,
+		    o->archive->tags_n), .tags_n = o->archive->tags_n,
+		    .is_ending = o->archive->is_ending };
+	r->options.archive = NULL;
 	list_init(&r->fetches);
 	list_init(&r->sessions);
 	list_init(&r->found.emits);
@@ -510,6 +525,7 @@ module_run_free(struct module_run **rp)
 		c->call = NULL;
 		module_call_free(&c);
 	}
+	leave_crawls(r, false);
 	LIST_EACH(s, &r->sessions, struct module_session, node)
 		session_jar_free(&s->jar);
 	free_emits(&r->found);
@@ -554,9 +570,11 @@ module_runs_new(struct engine *e, struct loop *home, struct script_host *host,
 
 	*all = (struct module_runs){ .engine = e, .home = home, .host = host,
 	    .limits = script_limits_of_connector(conf) };
+	list_init(&all->crawls);
 	CHECK(secrets_load(NULL, &all->no_secrets, NULL) == OK);
-	all->listed = new_fetcher(all, LISTED_CRAWL, LISTED_POLICY);
-	all->others = new_fetcher(all, OTHERS_CRAWL, OTHERS_POLICY);
+	all->listed = new_fetcher(all, LISTED_CRAWL, DOCUMENT_POLICY);
+	all->others = new_fetcher(all, OTHERS_CRAWL,
+	    DOCUMENT_CRAWL_POLICY);
 	return all;
 }
 
@@ -569,6 +587,7 @@ module_runs_free(struct module_runs **ap)
 		return;
 	task_fetcher_free(&all->listed);
 	task_fetcher_free(&all->others);
+	document_crawls_free(&all->crawls);
 	secrets_drop(&all->no_secrets);
 	mem_free(ap);
 }

@@ -11,8 +11,9 @@
  * script had set by then.  emit() returns when its batch was taken.
  *
  * Hosts that the module lists are asked without robots.txt and without a delay,
- * as those of declared connectors are; all others as crawls ask them.  Nothing
- * is archived.
+ * as those of declared connectors are; all others as crawls ask them.  With an
+ * archive the script has an answer when its records are durable, and both kinds
+ * of hosts have a crawl of their own.
  *
  * Thread: home's.
  * Limits: script_limits_of_connector(), SCRIPT_STATE_BYTES_MAX.
@@ -60,6 +61,7 @@ struct module_run_options {
 	struct str params;           /* in their normal form */
 	struct str credential;       /* a JSON object of texts; or empty */
 	unsigned tries_max;          /* of a fetch; 0: fetch.tries_max */
+	const struct document_archive *archive;      /* copied; NULL: none */
 	/* As those of struct document_run_options. */
 	struct str cursor;
 	bool resumes;

@@ -10,6 +10,8 @@
 #include "script/script_testing.h"
 
 #include "os/file.h"
+#include "os/tree.h"
+#include "wire/unpack.h"
 
 #define PASSWORD "canary-4711"
 #define BATCHES_MAX 100u
@@ -27,6 +29,7 @@ static struct buf notes, requests;
 static struct str cursors[BATCHES_MAX];
 static size_t batches;
 static bool takes, waits, ended;
+static const struct document_archive *archive;
 static struct document_end last;
 
 static void
@@ -41,6 +44,9 @@ site(struct str path, struct rig_page *p)
 		p->delay_ms = 3000;
 	if (str_eq(path, STR("/cookie")))
 		buf_put_text(&p->head, "Set-Cookie: s=1\r\n");
+	/* Bodies are archived as they are. */
+	if (str_starts(path, STR("/quiet/")))
+		path = STR("/quiet/");
 	buf_printf(&p->body, "{\"path\":\"%.*s\",\"cookie\":\"%.*s\"}",
 	    STR_FMT(path), STR_FMT(p->cookie));
 }
@@ -114,17 +120,30 @@ unload_module(void)
 		bundle_drop(&bundle);
 }
 
+/* The files stay. */
 static void
-close_all(void)
+stop_all(void)
 {
 	unload_module();
 	script_host_close(&host);
 	rig_stop(&rig);
 	module_runs_free(&runs);
+}
+
+static void
+remove_all(void)
+{
 	rig_close(&rig);
 	buf_free(&said);
 	buf_free(&notes);
 	buf_free(&requests);
+}
+
+static void
+close_all(void)
+{
+	stop_all();
+	remove_all();
 }
 
 /* By a file, as an operator has it; BASE in `body` is the web's address. */
@@ -161,6 +180,7 @@ try_open(struct str cursor, bool resumes, const char *credential,
 		.bundle = bundle, .function = "run",
 		.params = STR("{\"pin\":\"" PASSWORD "-pin\"}"),
 		.credential = str_of(credential), .cursor = cursor,
+		.archive = archive,
 		.resumes = resumes, .batch = on_batch, .note = on_note,
 		.called = on_called, .ended = on_ended };
 
@@ -179,7 +199,8 @@ begin_run(struct str cursor, bool resumes)
 	struct why w;
 
 	if (try_open(cursor, resumes, "{\"user\":\"ada\",\"password\":\""
-	    PASSWORD "\"}", &w) != OK)
+	    PASSWORD "\",\"odd\":\"" PASSWORD "\\\" \u00fc\",\"short\":"
+	    "\"tiny\"}", &w) != OK)
 		fail_msg("%s", w.text);
 }
 
@@ -397,6 +418,116 @@ a_credential_can_be_replaced(void **state)
 	close_all();
 }
 
+/* ---- The archive -------------------------------------------------------- */
+
+/* What the crawls with that name have, all together; and how many they are. */
+static uint64_t
+count_captures(const char *name, size_t *crawls, bool completes)
+{
+	const struct crawl_registry *all = engine_registry(rig.engine);
+	uint64_t captures = 0;
+
+	*crawls = 0;
+	for (const struct crawl_row *r = crawl_registry_below(all,
+	    UINT32_MAX); r != NULL; r = crawl_registry_below(all, r->id)) {
+		if (!str_eq(r->name, str_of(name)))
+			continue;
+		++*crawls;
+		captures += r->view.counts.items;
+		if (completes)
+			rig_until_state(&rig, r->id, CRAWL_COMPLETE);
+	}
+	return captures;
+}
+
+/* What is in WARC files and their indexes, uncompressed. */
+static struct buf archived;
+
+static enum err
+read_part(void *arg, uint64_t at, void *p, size_t n, size_t *got)
+{
+	struct str rest = str_from(buf_str(arg), (size_t)at);
+
+	*got = MIN(n, rest.n);
+	memcpy(p, rest.p, *got);
+	return OK;
+}
+
+static enum err
+read_warc(void *arg, const char *path, uint64_t bytes, struct why *w)
+{
+	FREED(buf_free) struct buf file = BUF_INIT;
+	struct str part;
+
+	(void)arg, (void)w;
+	bool is_index = str_ends(str_of(path), STR(".cdxj"));
+	if (!is_index && !str_ends(str_of(path), STR(".warc.gz")))
+		return OK;
+	assert_int_equal(file_load(arena_printf(&rig.arena, "%s/%s", rig.dir,
+	    path).p, bytes + 1, &file, NULL), OK);
+	if (is_index) {
+		buf_put_str(&archived, buf_str(&file));
+		return OK;
+	}
+	struct unpack *u = unpack_new((struct unpack_source){ read_part,
+	    &file }, UNPACK_LIMITS_DEFAULT);
+	while (unpack_begin(u) == UNPACK_GZIP) {
+		while (unpack_peek(u, &part) == UNPACK_BYTES) {
+			buf_put_str(&archived, part);
+			unpack_take(u, part.n);
+		}
+	}
+	assert_int_equal(unpack_at(u), file.n);
+	unpack_free(&u);
+	return OK;
+}
+
+static void
+an_archive_has_the_calls_without_secrets(void **state)
+{
+	static const struct document_archive an_archive = {
+		.key = STR(DOCUMENT_ARCHIVE_PREFIX "1:1"),
+		.name = STR(DOCUMENT_ARCHIVE_PREFIX "1: a/m/t") };
+	size_t crawls;
+
+	(void)state;
+	open_all();
+	archive = &an_archive;
+	expect("let r = await ctx.fetch(BASE + '/a', {auth: 'basic'});"
+	    "is(r.json().path, '/a');"
+	    "await Promise.all([1, 2, 3].map(i => ctx.fetch(BASE + '/quiet/' "
+	    "+ i + '?token=short&pin=' + ctx.params.pin)));"
+	    "await ctx.fetch(BASE + '/login', {method: 'POST', "
+	    "json: {password: '{{credential.odd}}'}});"
+	    "await (await ctx.session('shop')).fetch(BASE + '/cookie');"
+	    "await ctx.emit({id: 1});", "{\"id\":1} | | ");
+	assert_int_equal(count_captures(DOCUMENT_ARCHIVE_PREFIX "1: a/m/t",
+	    &crawls, true), 6);
+	assert_int_equal(crawls, 1);
+	assert_non_null(strstr(buf_text(&notes), "info archive: "));
+	assert_null(strstr(buf_text(&notes), "not_archived"));
+	/* A value that cannot be found in records again. */
+	expect("await ctx.fetch(BASE + '/s/{{credential.short}}');"
+	    "await ctx.fetch(BASE + '/t', {headers: {'X-Api-Key': "
+	    "'{{credential.short}}'}});", "| ");
+	assert_non_null(strstr(buf_text(&notes), "warning not_archived: "));
+	assert_int_equal(rig_requests(&rig, "/s/tiny"), 1);
+	assert_int_equal(count_captures(DOCUMENT_ARCHIVE_PREFIX "1: a/m/t",
+	    &crawls, true), 7);
+	assert_int_equal(crawls, 2);
+	archive = NULL;
+	stop_all();
+	assert_int_equal(tree_walk(rig.dir, read_warc, NULL, NULL), OK);
+	assert_non_null(strstr(buf_text(&archived), "/login"));
+	assert_non_null(strstr(buf_text(&archived), "REDACTED"));
+	assert_null(strstr(buf_text(&archived), "canary"));
+	assert_null(strstr(buf_text(&archived), "tiny"));
+	assert_null(strstr(buf_text(&archived), "token=short"));
+	assert_null(strstr(buf_text(&archived), "s=1"));
+	buf_free(&archived);
+	remove_all();
+}
+
 /* ---- Ends --------------------------------------------------------------- */
 
 static void
@@ -517,6 +648,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(fetches_are_signed_and_keep_cookies),
 		cmocka_unit_test(what_is_refused_has_a_code),
 		cmocka_unit_test(a_credential_can_be_replaced),
+		cmocka_unit_test(an_archive_has_the_calls_without_secrets),
 		cmocka_unit_test(a_failure_says_who_must_act),
 		cmocka_unit_test(a_run_can_be_stopped_at_any_time),
 		cmocka_unit_test(a_module_that_is_wrong_is_named),
