@@ -36,6 +36,9 @@ crawls_list_ended(struct crawls *x, struct external_door *d, struct wall now)
 		    .task = read_task_number(found[i].key) };
 		look.is_unused = look.task == 0 &&
 		    found[i].ended.us < before_us;
+		/* Its captures are the task's archive. */
+		if (look.task != 0 && d->set.archives)
+			continue;
 		if (look.task != 0 || look.is_unused)
 			x->list[x->n++] = look;
 	}

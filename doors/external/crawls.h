@@ -7,7 +7,7 @@
  * after the task was closed.  It stays longer while a cursor names it that a
  * task may go on from: the cursor of a task in the store, or that of a crawler
  * that has a task there.  A crawl of a check or of a run by hand stays keep_s
- * after its own end.
+ * after its own end.  With external.archive the crawls of tasks stay.
  *
  * Each round reads all of it from the registry and the store, so that the next
  * round makes up for one that a crash has cut off.  A daemon deletes its own

@@ -24,7 +24,7 @@ open_documents(const struct document_source_options *o,
 	const char *code;
 	struct document_run_options run = { .cursor = o->cursor,
 		.resumes = o->resumes, .private_hosts = o->connector->hosts,
-		.private_n = o->connector->hosts_n,
+		.private_n = o->connector->hosts_n, .archive = o->archive,
 		.call_tries_max = o->is_check, .tries_max = o->is_check,
 		.batch = o->batch, .note = o->note, .ended = o->ended,
 		.arg = o->arg };
@@ -74,6 +74,7 @@ open_module(const struct document_source_options *o,
 		.choice = o->choice, .argument = o->argument,
 		.params = o->params, .credential = o->credential,
 		.tries_max = o->is_check ? CHECK_TRIES : 0,
+		.archive = o->archive,
 		.cursor = o->cursor, .resumes = o->resumes, .batch = o->batch,
 		.note = o->note, .ended = o->ended, .arg = o->arg };
 

@@ -36,6 +36,9 @@ struct document_source_options {
 	/* One try of each call, and no crawl stays; of a module its function
 	 * check() runs. */
 	bool is_check;
+	/* For declared connectors, built-in ones and modules; NULL: their
+	 * answers are not archived.  A crawl of web_crawl always is. */
+	const struct document_archive *archive;
 	/* While it is true a module that is stopped is not asked to end. */
 	const bool *is_ending;
 	/* As those of struct document_run_options. */

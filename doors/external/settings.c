@@ -38,6 +38,12 @@ const struct setting external_settings_rows[EXTERNAL_SETTINGS] = {
 	    0, "newest|strict", CONF_RESTART, "A task that names a version "
 	    "above the newest that is registered: runs the newest connector, "
 	    "with a warning, or is refused by 404." },
+	[EXTERNAL_ARCHIVE] = { "external.archive", CONF_BOOL, "off", 0, 0,
+	    "on|off", CONF_RESTART, "Whether the calls that connectors make "
+	    "for tasks are archived, each task's in a crawl of its own.  Off: "
+	    "what users have granted passes through.  Credentials are cut out "
+	    "of the records, whatever warc.redact says; the archive of a task "
+	    "stays when the task is deleted." },
 	[EXTERNAL_TASKS_MAX] = { "external.tasks_max", CONF_INT, "100", 1,
 	    100000, "tasks", CONF_RESTART, "Open tasks of a connector; "
 	    "above: 429." },
@@ -146,6 +152,7 @@ external_settings_read(const struct conf *c, struct external_settings *out,
 		.backends_file = conf_str(c, id_of(EXTERNAL_BACKENDS_FILE)).p,
 		.clients_file = conf_str(c, id_of(EXTERNAL_CLIENTS_FILE)).p,
 		.is_strict = conf_choice(c, id_of(EXTERNAL_VERSIONS)) != 0,
+		.archives = conf_bool(c, id_of(EXTERNAL_ARCHIVE)),
 		.tasks_max = (size_t)conf_int(c, id_of(EXTERNAL_TASKS_MAX)),
 		.rejected_max = (uint32_t)conf_int(c, id_of(
 		    EXTERNAL_REJECTED_MAX)),

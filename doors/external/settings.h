@@ -12,8 +12,9 @@
 enum external_setting {
 	EXTERNAL_PUBLIC_URL, EXTERNAL_ROOT, EXTERNAL_CONNECTORS,
 	EXTERNAL_BACKENDS_FILE, EXTERNAL_CLIENTS_FILE, EXTERNAL_OAUTH_COMPAT,
-	EXTERNAL_VERSIONS, EXTERNAL_TASKS_MAX, EXTERNAL_REJECTED_MAX,
-	EXTERNAL_DOCUMENT_BYTES_MAX, EXTERNAL_SPOOL_BYTES_MAX,
+	EXTERNAL_VERSIONS, EXTERNAL_ARCHIVE, EXTERNAL_TASKS_MAX,
+	EXTERNAL_REJECTED_MAX, EXTERNAL_DOCUMENT_BYTES_MAX,
+	EXTERNAL_SPOOL_BYTES_MAX,
 	EXTERNAL_CALL_MS, EXTERNAL_RETRY_S_MAX, EXTERNAL_KEEP_S,
 	EXTERNAL_SETTINGS
 };
@@ -31,6 +32,7 @@ struct external_settings {
 	const char *backends_file;   /* or "" */
 	const char *clients_file;    /* the same */
 	bool is_strict;              /* versions = strict */
+	bool archives;               /* archive = on */
 	size_t tasks_max;            /* open ones of a connector */
 	uint32_t rejected_max;
 	size_t document_bytes_max;

@@ -599,15 +599,32 @@ make_key(const struct task_run *t, struct arena *a)
 	    STR_FMT(t->backend->name), STR_FMT(t->fid));
 }
 
+/* With the number, since the rest may be cut and a fid be used again. */
+struct str
+task_run_archive_name(const struct task_run *t, struct arena *a)
+{
+	return str_cut(arena_printf(a, DOCUMENT_ARCHIVE_PREFIX
+	    "%llu: %.*s/%.*s/%.*s", (unsigned long long)t->id,
+	    STR_FMT(t->backend->name), STR_FMT(t->connector->name),
+	    STR_FMT(t->fid)), 0, STORE_NAME_BYTES_MAX);
+}
+
 void
 task_run_open(struct task_run *t, struct str params, struct str credential,
     bool resumes)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
+	const struct str tags[] = { t->backend->name, t->connector->name };
+	const struct document_archive archive = { .tags = tags,
+	    .tags_n = ARRAY_LEN(tags), .is_ending = &t->door->stopping,
+	    .key = arena_printf(&a, DOCUMENT_ARCHIVE_PREFIX "%llu:%llu",
+	    (unsigned long long)t->id, (unsigned long long)t->attempt),
+	    .name = task_run_archive_name(t, &a) };
 	struct document_source_options o = { .documents = t->door->documents,
 	    .web = t->door->web, .modules = t->door->modules,
 	    .is_ending = &t->door->stopping,
 	    .connector = t->connector, .params = params,
+	    .archive = t->door->set.archives ? &archive : NULL,
 	    .credential = credential, .granted = t->grant.has_values ?
 	    t->grant.values : NULL, .key = make_key(t, &a),
 	    .cursor = buf_str(&t->cursor), .resumes = resumes,

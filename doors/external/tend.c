@@ -8,6 +8,7 @@
 #include "doors/external/crawls.h"
 #include "doors/external/meter.h"
 #include "doors/external/task_run.h"
+#include "engine/harvest/document_crawl.h"
 #include "os/clock.h"
 #include "os/log.h"
 
@@ -194,6 +195,28 @@ compare(struct tend *x)
 			    &x->open[i]));
 }
 
+/* ---- Archives of tasks -------------------------------------------------- */
+
+static bool
+is_name_used(void *arg, struct str name)
+{
+	return map_get(arg, name) != NULL;
+}
+
+/* Those of runs that an earlier process has left, and no task goes on with.
+ * Tasks were taken up before. */
+static void
+complete_archives(struct external_door *d)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(map_free) struct map used = MAP_INIT;
+
+	LIST_EACH(t, &d->tasks, struct task_run, node)
+		if (t->state != STORE_TASK_DRAINING)
+			map_put(&used, task_run_archive_name(t, &a), t);
+	document_crawls_complete_left(d->engine, is_name_used, &used);
+}
+
 static void
 tended(struct store_job *j)
 {
@@ -209,8 +232,10 @@ tended(struct store_job *j)
 		if (t != NULL)
 			task_grant_lose(t);
 	}
-	if (!d->stopping && x->result == OK && x->forgets)
+	if (!d->stopping && x->result == OK && x->forgets) {
 		crawls_delete_unused(&x->crawls, d);
+		complete_archives(d);
+	}
 	arena_free(&x->arena);
 	map_free(&x->known_ids);
 	mem_free(&x->known);
