@@ -12,8 +12,9 @@
  * earlier ones reads the answers that came since from the archive, under the
  * same rules, before it makes any call: nothing that is durable is asked twice.
  *
- * A driver with `answered` archives nothing.  Then an answer reaches the
- * connector when it is whole, and the owner keeps what it needs of it.
+ * The owner of a driver with `answered` keeps what it needs of an answer.
+ * Without `archives` nothing is archived then, and an answer reaches the
+ * connector when it is whole.
  *
  * Secrets are put in as a request leaves, over TLS and to the connector's hosts
  * only.

@@ -9,11 +9,12 @@
  * has the next life go on from there.  No document may be lost or kept twice;
  * what was kept is not asked for again, nor anything while a batch waits; and a
  * run that was stopped ends in STOP_MS_MAX.  Each host is asked twice, the
- * second time for what has come since.  Each seed runs twice and gives the same
- * trace.
+ * second time for what has come since.  Some runs have an archive, which has
+ * every answer that the run was given when a crash comes.  Each seed runs twice
+ * and gives the same trace.
  */
 #include "engine/control/control.h"
-#include "engine/harvest/document_run.h"
+#include "engine/harvest/document_crawl.h"
 #include "os/clock.h"
 #include "os/database_fake.h"
 #include "os/file_fake.h"
@@ -40,6 +41,9 @@ struct owner {
 	uint8_t seen[PLATFORM_LISTS][PLATFORM_ITEMS_MAX];
 	bool begun;                  /* the run at hand was */
 	bool resumes;                /* a batch of it was kept */
+	bool archives;
+	uint64_t answers;            /* of the run at hand, so far */
+	uint64_t archived;           /* of these, at the start of this life */
 	/* Of this life: what waits for the commit. */
 	const struct document_batch *batch;
 	struct document_batch copy;
@@ -59,7 +63,7 @@ static struct {
 
 /* Over all seeds. */
 static struct {
-	uint64_t kills, batches, documents, stops, requests;
+	uint64_t kills, batches, documents, stops, requests, archived;
 } sum;
 
 /* --- the commit ---------------------------------------------------------- */
@@ -130,6 +134,7 @@ on_called(void *arg, const struct document_call *c)
 {
 	struct owner *o = arg;
 
+	o->answers += c->status != 0;
 	if (c->status != 200)
 		return;
 	CHECK(o->urls_n < CALLS_MAX);
@@ -165,18 +170,29 @@ on_ended(void *arg, const struct document_end *e)
 		sim.wrong = true;
 	}
 	CHECK(e->kind != DOCUMENTS_STOPPED || o->stop_at.ns > 0);
+	/* Nobody ends its crawl. */
+	if (e->kind == DOCUMENTS_INTERRUPTED && !sim.failed) {
+		printf("sim: host %u was interrupted\n", o->host);
+		sim.wrong = true;
+	}
 	if (e->kind == DOCUMENTS_DONE || e->kind == DOCUMENTS_FAILED) {
 		o->at++;
 		o->begun = o->resumes = false;
+		o->answers = 0;
 	}
 	forget_batch(o);
 	document_run_free(&o->run);
 }
 
+#define ARCHIVE_KEY DOCUMENT_ARCHIVE_PREFIX "%u:%u"
+
 static void
 open_run(struct owner *o)
 {
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct why w = WHY_INIT;
+	struct str key = arena_printf(&a, ARCHIVE_KEY, o->host, o->at);
+	const struct document_archive archive = { .key = key, .name = key };
 	const char *code;
 
 	if (!o->begun) {
@@ -186,6 +202,7 @@ open_run(struct owner *o)
 	}
 	const struct document_run_options options = {
 	    .order = buf_str(&o->order), .cursor = buf_str(&o->cursor),
+	    .archive = o->archives ? &archive : NULL,
 	    .resumes = o->resumes, .batch = on_batch, .called = on_called,
 	    .ended = on_ended, .arg = o };
 	o->begun = true;
@@ -235,6 +252,43 @@ free_runs(void)
 	documents_free(&sim.documents);
 }
 
+/* Only archives have captures: of the run at hand, or of one before. */
+static void
+count_archived(const struct crawl_view *v)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct crawl_spec spec;
+	struct why w = WHY_INIT;
+
+	sim_must(engine_spec(sim_world.engine, v->id, &a, &spec, &w), &w);
+	CHECK(v->counts.items == 0 || str_starts(spec.name,
+	    STR(DOCUMENT_ARCHIVE_PREFIX)));
+	for (unsigned i = 0; i < sim.owners_n; i++) {
+		struct owner *o = &sim.owners[i];
+		if (str_eq(spec.name, arena_printf(&a, ARCHIVE_KEY, o->host,
+		    o->at)))
+			o->archived += v->counts.items;
+	}
+	sum.archived += v->counts.items;
+}
+
+static void
+judge_archives(void)
+{
+	for (unsigned i = 0; i < sim.owners_n; i++) {
+		struct owner *o = &sim.owners[i];
+		if (o->archives && o->archived < o->answers) {
+			printf("sim: host %u: %llu answers, %llu archived\n",
+			    o->host, (unsigned long long)o->answers,
+			    (unsigned long long)o->archived);
+			sim.wrong = true;
+		}
+		/* What no run was told of may be there, too. */
+		o->answers = MIN(o->answers, o->archived);
+		o->archived = 0;
+	}
+}
+
 /* The crawls of an earlier life go on, as a daemon's do. */
 static void
 continue_crawls(void)
@@ -245,11 +299,13 @@ continue_crawls(void)
 	size_t at = 0;
 
 	while (engine_next_view(sim_world.engine, &at, &v)) {
-		CHECK(v.kind == CRAWL_TASKS && v.counts.items == 0);
+		CHECK(v.kind == CRAWL_TASKS);
+		count_archived(&v);
 		if (!crawl_state_is_ended(v.state))
 			sim_must(engine_continue(sim_world.engine, v.id, &q,
 			    &w), &w);
 	}
+	judge_archives();
 }
 
 static void
@@ -360,6 +416,7 @@ run_seed(uint64_t seed, const struct conf *c, uint64_t *trace)
 		kinds[i] = sim_random() % 2 == 0 ? PLATFORM_ACCOUNT :
 		    PLATFORM_JSON;
 		sim.owners[i].host = i;
+		sim.owners[i].archives = sim_random() % 2 == 0;
 	}
 	platform_begin(seed, kinds, sim.owners_n);
 	const struct web_plan plan = { .seed = seed, .hosts = 1,
@@ -410,11 +467,13 @@ main(int argc, char **argv)
 	sim_end();
 	conf_free(&c);
 	printf("conformance: documents: %llu seeds, %llu batches, "
-	    "%llu documents, %llu stops, %llu crashes, %llu requests\n",
+	    "%llu documents, %llu stops, %llu crashes, %llu requests, "
+	    "%llu archived\n",
 	    (unsigned long long)seeds, (unsigned long long)sum.batches,
 	    (unsigned long long)sum.documents,
 	    (unsigned long long)sum.stops, (unsigned long long)sum.kills,
-	    (unsigned long long)sum.requests);
+	    (unsigned long long)sum.requests,
+	    (unsigned long long)sum.archived);
 	printf("%llu passed, %llu failed\n",
 	    (unsigned long long)(seeds - failed), (unsigned long long)failed);
 	return failed != 0;
