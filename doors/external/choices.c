@@ -221,9 +221,14 @@ read_request(struct choices_run *k, struct why *w)
 	    x->order.params, json_text(query), &k->order, w);
 	if (e != OK)
 		return e;
-	return external_connector_oauth(c) != NULL ?
-	    task_grant_name_read(x->order.credential, &x->grant_name, w) :
-	    task_credential_make(c, x->order.credential, &x->credential, w);
+	if (external_connector_oauth(c) == NULL)
+		return task_credential_make(c, x->order.credential,
+		    &x->credential, w);
+	if (x->backend == NULL)
+		return why_field(w, ERR_INPUT, "credential", "people sign in "
+		    "at the front end of a back end, and what they grant is of"
+		    " use in its tasks alone");
+	return task_grant_name_read(x->order.credential, &x->grant_name, w);
 }
 
 static void
@@ -267,7 +272,8 @@ begin_choices(struct choices_run *k)
 void
 external_post_choices(struct web_request *r)
 {
-	struct external_request *x = external_request_new(r);
+	struct external_request *x = external_request_open(r, EXTERNAL_BOTH,
+	    EXTERNAL_CONNECTOR);
 
 	if (x == NULL)
 		return;

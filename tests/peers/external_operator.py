@@ -152,7 +152,8 @@ def lists(s):
     all_ = [(c["name"], c["credential"], c["built_in"])
             for c in said["payload"]["connectors"]]
     same("declared connectors", [c for c in all_ if not c[2]], [
-        ("secret", "basic", False), ("things", "none", False),
+        ("chosen", "none", False), ("secret", "basic", False),
+        ("signed", "oauth", False), ("things", "none", False),
         ("typed", "none", False)])
     check("built-in ones", ("web_crawl", "none", True) in all_, all_)
     same("by their names", all_, sorted(all_))
@@ -285,6 +286,34 @@ def retries(s, safe):
         "p1", "retry", {"params": {"pass": "canary-typed"}},
         connector="typed")[0], s.ends("p1", connector="typed")),
         (200, "done"))
+
+
+# ---- Choices -----------------------------------------------------------------
+
+def with_choices(base):
+    return {"type": "object", "properties": {"day": {
+        "x-ui": "list", "x-choices": {"url": base + "/all", "items": "/items",
+                                      "value": "/id", "label": "/name"}}}}
+
+
+def choices(s):
+    def ask(name, connector="chosen"):
+        code, said = s.by(name, "POST", f"/external/{connector}/choices", {
+            "name": "day"})
+        return code, said.get("payload") or said["messages"][0]
+
+    found = {"options": [{"value": str(i), "label": f"näme {i}"}
+                         for i in range(1, 11)]}
+    for name in ("operator", "acme"):
+        same(f"choices: {name}", ask(name), (200, found))
+    for name in ("looker", "reader"):
+        same(f"choices: {name}", ask(name)[0], 403)
+    code, said = ask("operator", "signed")
+    check("choices of what people sign in for: not for an operator", code ==
+          400 and said.startswith("credential: people sign in"), said)
+    code, said = ask("acme", "signed")
+    check("... a back end names who", code == 400 and "people sign in" not in
+          said, said)
 
 
 # ---- By hand -----------------------------------------------------------------
@@ -445,6 +474,16 @@ def main():
             "day": {"title": "Day", "x-ui": "integer"}}},
         api={"url": api.base + "/all", "label": "things", "items": "/items",
              "id": "/id", "next": {"cursor": "/next", "parameter": "after"}}),
+        api.connector("chosen", parameters=with_choices(api.base), api={
+            "url": api.base + "/all?day={day}", "label": "things", "items":
+            "/items", "id": "/id"}),
+        api.connector("signed", parameters=with_choices("https://a.example"),
+                      credential="oauth", oauth={
+                          "kind": "oauth2", "authorize":
+                          "https://a.example/auth", "token":
+                          "https://a.example/token"}, api={
+            "url": "https://a.example/x?day={day}", "label": "things",
+            "items": "/items", "id": "/id", "auth": {"kind": "bearer"}}),
         safe.connector("secret", credential="basic", api={
             "url": safe.base + "/{kind}?most={most}", "label": "things",
             "items": "/items", "id": "/id", "auth": {"kind": "basic"},
@@ -457,6 +496,7 @@ def main():
     rejects(s, api)
     cursors(s, api)
     retries(s, safe)
+    choices(s)
     runs(s, api, safe)
     leavers(s, api)
     removed(s, api)
