@@ -98,7 +98,8 @@ bool external_connector_is_module(const struct external_connector *);
  */
 const struct str *external_connector_hosts(const struct external_connector *,
     size_t *n);
-/* The module has that function: "check", or a choice of that name. */
+/* The module has that function: "check", or a choice of that name, which the
+ * form has as "x-choices":true. */
 bool external_connector_has_check(const struct external_connector *);
 bool external_connector_has_choices(const struct external_connector *,
     struct str name);

@@ -124,7 +124,7 @@ put_property(const struct external_connector *c,
 		put_number(out, "maximum", p->most / unit);
 	put_given(out, "pattern", p->pattern);
 	put_options(p, out);
-	if (p->choices != NULL)
+	if (p->choices != NULL || external_connector_has_choices(c, p->name))
 		json_bool(out, "x-choices", true);
 	if (p->ui == EXTERNAL_PASSWORD)
 		json_bool(out, "writeOnly", true);

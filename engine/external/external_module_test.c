@@ -64,6 +64,12 @@ a_module_has_what_it_says(void **state)
 	external_object_write(c, &(struct external_object_options){
 	    .endpoint = STR("https://e.example") }, &b);
 	assert_non_null(strstr(buf_text(&b), "\"analysis\":{\"a\":1}"));
+	buf_clear(&b);
+	external_form_write(c, &b);
+	assert_non_null(strstr(buf_text(&b), "\"kind\":{\"type\":\"string\","
+	    "\"title\":\"kind\",\"x-ui\":\"string\",\"x-choices\":true}"));
+	/* The other two have none. */
+	assert_null(strstr(strstr(buf_text(&b), "x-choices") + 1, "x-choices"));
 	buf_free(&b);
 	external_connector_free(&c);
 
