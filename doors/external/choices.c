@@ -27,6 +27,7 @@ struct choices_run {
 	struct buf order, options;
 	struct buf argument;         /* of a module's function */
 	size_t n;
+	bool more;                   /* options were left out */
 	bool answered;
 };
 
@@ -83,6 +84,7 @@ take_result(struct choices_run *k)
 	yyjson_arr_foreach(root, i, n, v)
 		good = good && (i >= EXTERNAL_OPTIONS_MAX ||
 		    put_option(v, &k->options));
+	k->more = yyjson_arr_size(root) > EXTERNAL_OPTIONS_MAX;
 	yyjson_doc_free(doc);
 	return good;
 }
@@ -104,10 +106,12 @@ take_items(void *arg, const struct document_batch *b)
 		document_source_taken(k->run);
 		return;
 	}
-	for (size_t i = 0; i < b->n && k->n < EXTERNAL_OPTIONS_MAX; i++)
+	size_t i = 0;
+	for (; i < b->n && k->n < EXTERNAL_OPTIONS_MAX; i++)
 		k->n += external_choices_put_option(
 		    k->x->connector->connector, k->name, b->list[i].json,
 		    &k->options);
+	k->more = i < b->n;
 	k->answered = true;
 	document_source_stop(k->run);
 }
@@ -134,7 +138,10 @@ run_ended(void *arg, const struct document_end *e)
 		reply_fail(k->x->request, 500, "system: the connector's "
 		    "choices are no list of {value, label}");
 	} else if (k->answered || e->kind == DOCUMENTS_DONE) {
-		buf_put_text(&k->options, "]}");
+		buf_put_char(&k->options, ']');
+		if (k->more)
+			json_bool(&k->options, "more", true);
+		buf_put_char(&k->options, '}');
 		reply_success(k->x->request, buf_str(&k->options));
 	} else {
 		reply_fail(k->x->request, 503, "transient: the source has not "

@@ -7,7 +7,7 @@ usage: external_door.sh PROGRAM
 from concurrent.futures import ThreadPoolExecutor
 
 from external_door_peer import *
-from external_peer import Backend
+from external_peer import PAGE, Backend
 
 PARAMS = {"kind": "a"}
 
@@ -136,11 +136,12 @@ def choices(s, api, safe):
     def ask(connector="boards", **body):
         return s.ask("POST", f"/external/{connector}/choices", body)
 
-    code, said = ask(name="board", query="to do", params={"kind": "a"})
-    same("choices: options", (code, said["payload"]["options"]), (200, [
-        {"value": str(i), "label": f"näme {i}"} for i in range(1, 11)]))
+    code, said = ask(name="board", query="e 1", params={"kind": "a"})
+    same("choices: options", (code, said["payload"]), (200, {"options": [
+        {"value": str(i), "label": f"näme {i}"} for i in
+        (1, *range(10, 19))]}))
     same("... one call, with query and parameter", api.asked,
-         [{"like": "to do", "kind": "a"}])
+         [{"like": "e 1", "kind": "a"}])
     api.forget()
     code, said = ask(name="board")
     same("choices: without query and parameters", (code, api.asked),
@@ -180,6 +181,14 @@ def choices(s, api, safe):
         codes = list(pool.map(lambda i: ask(name="board")[0], range(17)))
     same("17 choices at once: one is 429", sorted(codes), [200] * 16 + [429])
     api.delay_s = 0
+    items, api.page = api.items, 2000
+    for n in (1000, 1001):
+        api.items = [api.item(i) for i in range(1, n + 1)]
+        said = ask(name="board")[1]["payload"]
+        same(f"of {n} choices 1,000 are there, and it is said",
+             (len(said["options"]), said.get("more", False)),
+             (1000, n > 1000))
+    api.items, api.page = items, PAGE
     form = s.ask("GET", "/external/boards/form")[1]["payload"]
     same("the form says that there are choices", form["parameters"][
         "properties"]["board"]["x-choices"], True)

@@ -24,11 +24,13 @@ STREAM = {"links": [{"from": {"type": "streams", "fid": "s1"}}]}
 
 
 class Api:
-    """`items` by number from 1, PAGE a page; after `since` and `after`."""
+    """`items` by number from 1, `page` at a time; after `since` and `after`,
+    and with `like` in their names."""
 
     def __init__(self, host=None):
         """`host`: a name, which is served over TLS."""
         self.items = [self.item(i) for i in range(1, 46)]
+        self.page = PAGE
         self.statuses = {}           # of the n-th request from now on
         self.delay_s = 0
         self.asked = []
@@ -89,10 +91,11 @@ class Api:
             return
         time.sleep(self.delay_s)
         first = max(int(query.get("since", 0)), int(query.get("after", 0)))
-        left = [x for x in self.items if x["id"] > first]
-        body = {"items": left[:PAGE]}
-        if len(left) > PAGE:
-            body["next"] = str(left[PAGE - 1]["id"])
+        left = [x for x in self.items if x["id"] > first and
+                query.get("like", "") in str(x.get("name"))]
+        body = {"items": left[:self.page]}
+        if len(left) > self.page:
+            body["next"] = str(left[self.page - 1]["id"])
         self.send(request, self.statuses.get(len(self.asked), 200), body)
 
     @staticmethod

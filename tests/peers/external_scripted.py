@@ -470,7 +470,9 @@ def checks(api):
         return all.filter(x => x.name.includes(query)).map(
           x => ({{value: String(x.id), label: x.name}}));
       }},
-      most() {{ return [{{value: 1}}]; }},
+      most(_, {{query}}) {{
+        return Array.from({{length: query || 1}}, (_, i) => ({{value: i + 1}}));
+      }},
       hidden() {{ throw new ConfigError("not you"); }} }},""")
     s = External("checks", place)
 
@@ -501,6 +503,15 @@ def checks(api):
         {"value": "9", "label": "näme 9"}]}))
     same("a choice has its value as label", choices("most"), (200, {
         "options": [{"value": "1", "label": "1"}]}))
+    for n in (1000, 1001):
+        said = choices("most", str(n))[1]
+        same(f"of {n} choices 1,000 are there, and it is said",
+             (len(said["options"]), said.get("more", False)),
+             (1000, n > 1000))
+    form = s.ask("GET", "/external/choosing/form")[1]["payload"]
+    same("the form says which have choices", [
+        name for name, p in form["parameters"]["properties"].items()
+        if p.get("x-choices")], ["kind", "most", "hidden"])
     same("choices that fail", choices("hidden")[0], 400)
     check("say who must act", choices("hidden")[1].startswith(
         "config: ConfigError: not you"), choices("hidden"))
