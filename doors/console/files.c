@@ -15,8 +15,8 @@
 	X(backends, "js", SCRIPT)                                            \
 	X(bits, "js", SCRIPT) X(bulk, "js", SCRIPT)                          \
 	X(body, "js", SCRIPT) X(chart, "js", SCRIPT)                         \
-	X(connector, "js", SCRIPT) X(connector_form, "js", SCRIPT)           \
-	X(connectors, "js", SCRIPT)                                          \
+	X(connector, "js", SCRIPT) X(connector_choices, "js", SCRIPT)        \
+	X(connector_form, "js", SCRIPT) X(connectors, "js", SCRIPT)          \
 	X(crawl, "js", SCRIPT) X(crawls, "js", SCRIPT)                       \
 	X(dashboard, "js", SCRIPT) X(diff, "js", SCRIPT)                     \
 	X(document, "js", SCRIPT)                                            \

@@ -148,6 +148,152 @@ async function byHand(page) {
 	await askOutside("fast");
 }
 
+/* --- choices ------------------------------------------------------------- */
+
+const fetcher = (page, title) => main(page).getByRole("button", { name:
+    "Fetch choices of " + title, exact: true });
+const part = (page, title) => main(page).locator(".field", { has: page
+    .getByLabel(title, { exact: true }) }).locator(".fetched");
+/* The body of the request that `act` makes. */
+const bodyOf = async (page, end, act) => (await Promise.all([page
+    .waitForRequest((r) => r.url().endsWith(end)), act()]))[0].postDataJSON();
+const tells = (page, what, title, text) => until(page, what, ([t, s]) =>
+    [...document.querySelectorAll(".field")].find((f) => f.querySelector(
+    "label")?.firstChild.textContent === t)?.querySelector(".fetched")
+    .innerText.includes(s), [title, text]);
+
+async function refusedChoices(page) {
+	await fetcher(page, "Board").click();
+	await tells(page, "what a choice needs is said", "Board",
+	    "kind: these choices need it");
+	same("... and shown at its field", await wrongFields(page),
+	    ["Kind: these choices need it"]);
+	same("... which has the focus", await page.evaluate(() => document
+	    .activeElement.labels[0].firstChild.textContent), "Kind");
+	await look(page, "connector-choices-wrong");
+	await fill(page, "Kind needed", "a");
+	await fetcher(page, "Tags").click();
+	await tells(page, "without a credential: the server's words", "Tags",
+	    "credential: the connector wants a user and a password");
+	same("... and no field is wrong any more", [await wrongFields(page),
+	    await part(page, "Board").locator(".wrong").textContent()], [[],
+	    ""]);
+	same("... but the credential", await page.textContent(
+	    ".credential .wrong"),
+	    "the connector wants a user and a password");
+	await fill(page, "User", "ada");
+	await fill(page, "Password, token or key", "canary-wrong");
+	await fetcher(page, "Tags").click();
+	await tells(page, "a wrong one: who must act", "Tags", "config: ");
+	await fill(page, "Password, token or key", SECRET);
+	await askOutside("no choices");
+	await fetcher(page, "Tags").click();
+	await tells(page, "none: it is said", "Tags", "No choices were found");
+	same("... and nothing is listed", await part(page, "Tags").locator(
+	    "input[type=checkbox]").count(), 0);
+	await askOutside("few choices");
+}
+
+/* By the keyboard alone. */
+async function oneChoice(page) {
+	const list = part(page, "Board").locator("select");
+	const field = main(page).getByLabel("Board", { exact: true });
+
+	await askOutside("late choices");
+	await fill(page, "Board", "e 1");
+	await field.press("Tab");
+	same("the request is what a program sends", await bodyOf(page,
+	    "/external/boards/choices", () => page.keyboard.press("Enter")), {
+	    name: "board", query: "e 1", params: { kind: "a", board: "e 1",
+	    tags: [] }, credential: { user: "ada", password: SECRET } });
+	await tells(page, "it waits", "Board", "Asking the source…");
+	same("... and cannot be asked again", await fetcher(page, "Board")
+	    .isDisabled(), true);
+	await tells(page, "how many there are", "Board", "10 choices.");
+	same("... in a status", await part(page, "Board").getByRole("status")
+	    .textContent(), "10 choices.");
+	same("the choices that match", await list.locator("option")
+	    .allTextContents(), ["choose one", HOSTILE + " e 1", ...[10, 11, 12,
+	    13, 14, 15, 16, 17, 18].map((i) => "näme " + i)]);
+	await until(page, "the button has the focus again", () => document
+	    .activeElement.textContent.includes("Fetch choices of Board"));
+	await page.keyboard.press("Tab");
+	same("the list is next", await page.evaluate(() => document
+	    .activeElement.getAttribute("aria-label")), "Choices of Board");
+	await page.keyboard.press("ArrowDown");
+	same("what is picked is in the field", await field.inputValue(), "1");
+	await page.keyboard.press("ArrowDown");
+	same("another one", await field.inputValue(), "10");
+	await field.fill("12");
+	same("what is typed shows in the list", await list.inputValue(), "12");
+	await field.fill("x");
+	same("... as far as it is there", await list.inputValue(), "");
+	await list.selectOption("11");
+	same("what was picked is no query", (await bodyOf(page, "/choices", () =>
+	    fetcher(page, "Board").click())).query, "");
+	await until(page, "so all are there", () => document.querySelectorAll(
+	    ".fetched option").length === 11);
+	await list.selectOption("2");
+}
+
+async function severalChoices(page) {
+	const lines = main(page).getByLabel("Tags", { exact: true });
+	const search = main(page).getByLabel("Search the choices of Tags");
+	const boxes = part(page, "Tags").locator("input[type=checkbox]");
+	const focused = () => page.evaluate(() => document.activeElement
+	    .parentElement.textContent);
+
+	await fill(page, "Tags", "mine");
+	await search.fill("e 2");
+	same("Enter asks, and does not send the form", await bodyOf(page,
+	    "/boards/choices", () => search.press("Enter")), { name: "tags",
+	    query: "e 2", params: { kind: "a", board: "2", tags: ["mine"] },
+	    credential: { user: "ada", password: SECRET } });
+	await until(page, "a box for each", () => document.querySelectorAll(
+	    ".fetched [type=checkbox]").length === 10);
+	same("no run has begun", await page.locator(".by-hand").count(), 0);
+	await fetcher(page, "Tags").press("Tab");
+	await page.keyboard.press("Space");
+	await page.keyboard.press("ArrowDown");
+	await page.keyboard.press("Space");
+	same("ticked ones are added", await lines.inputValue(), "mine\n2\n20");
+	await look(page, "connector-choices");
+	await page.keyboard.press("Space");
+	same("others are removed", await lines.inputValue(), "mine\n2");
+	await fill(page, "Tags", "20");
+	same("what is typed is ticked", [await boxes.nth(0).isChecked(),
+	    await boxes.nth(1).isChecked()], [false, true]);
+	await askOutside("many choices");
+	await search.fill("");
+	await fetcher(page, "Tags").click();
+	await tells(page, "that some were left out is said", "Tags",
+	    "The first 1,000 choices: to find others, search for a part");
+	same("... and the rest is there", await boxes.count(), 1000);
+	await fetcher(page, "Tags").press("Tab");
+	same("Tab leads to the first", await focused(), "näme 1");
+	await page.keyboard.press("End");
+	same("End to the last", await focused(), "näme 1000");
+	await page.keyboard.press("ArrowDown");
+	same("which it stays at", await focused(), "näme 1000");
+	await page.keyboard.press("Space");
+	await page.keyboard.press("Tab");
+	same("Tab leaves the list", await page.evaluate(() => document
+	    .activeElement.id), "credential-user");
+	await look(page, "connector-choices-many");
+	await askOutside("few choices");
+	same("a check has what was picked", (await bodyOf(page, "/check", () =>
+	    press(page, "Check"))).params, { kind: "a", board: "2",
+	    tags: ["20", "1000"] });
+	await says(page, "... and is passed", "The check is passed");
+}
+
+async function choices(page) {
+	await goTo(page, "/browse/connectors/boards");
+	await refusedChoices(page);
+	await oneChoice(page);
+	await severalChoices(page);
+}
+
 async function secrets(page) {
 	await goTo(page, "/browse/connectors/secret");
 	await fill(page, "Kind needed", "a");
@@ -178,6 +324,9 @@ async function secrets(page) {
 	    "People sign in at the front end of a back end");
 	same("so there is no run", await page.locator(
 	    "main button:has-text('Run by hand')").count(), 0);
+	same("... and nothing that fetches choices", [await page.locator(
+	    "main button:has-text('Fetch choices')").count(), await main(page)
+	    .getByLabel("Board", { exact: true }).count()], [0, 1]);
 	await look(page, "connector-oauth");
 }
 
@@ -247,6 +396,11 @@ async function rejected(page) {
 	same("the rest is there", await main(page).getByLabel("Kind needed",
 	    { exact: true }).inputValue(), "a");
 	await fill(page, "Pass phrase", "canary");
+	await fetcher(page, "Board").click();
+	await tells(page, "choices for another attempt", "Board", "10 choices.");
+	await part(page, "Board").locator("select").selectOption("3");
+	same("... are picked", await main(page).getByLabel("Board", { exact:
+	    true }).inputValue(), "3");
 	await look(page, "task-retry");
 	await main(page).locator("form button.primary").click();
 	await until(page, "it is tried again", () => [...document
@@ -306,6 +460,7 @@ async function external() {
 	await look(page, "connector");
 	await checks(page);
 	await byHand(page);
+	await choices(page);
 	await secrets(page);
 	await steered(page);
 	await rejected(page);

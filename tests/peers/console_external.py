@@ -6,6 +6,7 @@ CONSOLE_SHOTS=FOLDER keeps the screenshots.
 """
 from console_server import *
 from external_door_peer import *
+from external_peer import PAGE
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 FILE = os.path.join(PLACE, "downloaded.ndjson")
@@ -17,6 +18,11 @@ api, safe, back = Api(), Api("things.example.org"), Back()
 
 def by_type(ui, title, **more):
     return dict(more, **{"title": title, "x-ui": ui})
+
+
+def by_choices(ui, title, url):
+    return by_type(ui, title, **{"x-choices": {
+        "url": url, "items": "/items", "value": "/id", "label": "/name"}})
 
 
 PARAMETERS = {"type": "object", "required": ["kind"], "properties": {
@@ -32,7 +38,15 @@ PARAMETERS = {"type": "object", "required": ["kind"], "properties": {
     "words": by_type("multi_search", "Words"),
     "place": by_type("location", "Place"),
     "pass": by_type("password", "Pass phrase"),
-    "deep": by_type("bool", "Deep", default=True)}}
+    "deep": by_type("bool", "Deep", default=True),
+    "board": by_choices("list", "Board", api.base + "/boards?like={query}")}}
+# Board's choices need the first parameter.
+BOARDS = {"type": "object", "required": ["kind"], "properties": {
+    "kind": by_type("string", "Kind"),
+    "board": by_choices("list", "Board", safe.base +
+                        "/{kind}/boards?like={query}"),
+    "tags": by_choices("multi_search", "Tags", safe.base +
+                       "/tags?like={query}")}}
 place = connectors(
     "connectors", api.connector(parameters=PARAMETERS, description=
                                 "Things by number, " + HOSTILE),
@@ -40,10 +54,18 @@ place = connectors(
         "url": safe.base + "/{kind}?most={most}", "label": "things",
         "items": "/items", "id": "/id", "auth": {"kind": "basic"},
         "next": {"cursor": "/next", "parameter": "after"}}),
+    safe.connector("boards", title="Boards", credential="basic",
+                   parameters=BOARDS, api={
+                       "url": safe.base + "/{kind}?board={board}&tags={tags}",
+                       "label": "things", "items": "/items", "id": "/id",
+                       "auth": {"kind": "basic"}}),
     safe.connector("signed", title="Things of people", credential="oauth",
                    oauth={"kind": "oauth2", "authorize": "https://a.example/auth",
                           "token": "https://a.example/token"},
-                   api={"url": "https://a.example/{kind}?most={most}",
+                   parameters={"type": "object", "properties": {
+                       "board": by_choices("list", "Board",
+                                           "https://a.example/boards")}},
+                   api={"url": "https://a.example/x?board={board}",
                         "label": "things", "items": "/items", "id": "/id",
                         "auth": {"kind": "bearer"}}))
 tokens = {name: token(DATA, name, scope) for name, scope in (
@@ -120,11 +142,38 @@ def spoil():
     return True
 
 
+def answer_choices_late():
+    safe.delay_s = 2
+    safe.items[0] = {"id": 1, "name": HOSTILE + " e 1"}
+    return True
+
+
+def have_many_choices():
+    safe.delay_s, safe.page = 0, 2000
+    safe.items = [safe.item(i) for i in range(1, 1002)]
+    return True
+
+
+def have_no_choices():
+    safe.items = []
+    return True
+
+
+def have_few_choices():
+    safe.page = PAGE
+    safe.items = [safe.item(i) for i in range(1, 46)]
+    return True
+
+
 safe.password = "canary-pass"
 browser.drive("external", server, file=FILE, keep="CONSOLE_SHOTS" in
               os.environ, token=tokens["operator"], asked={
                   "spoil": spoil, "mend": mend, "fast": go_fast,
                   "slow": slow, "hold": hold,
+                  "late choices": answer_choices_late,
+                  "many choices": have_many_choices,
+                  "no choices": have_no_choices,
+                  "few choices": have_few_choices,
                   "slow task": start_slow, "broken task": break_one,
                   "secret task": lambda: begin("kept", **{"pass": "canary"}),
                   "refused": lambda: refuse("r1"),

@@ -8,7 +8,8 @@ import { bytes, count, many, plain, span } from "./format.js";
 import { icon } from "./icons.js";
 import { empty, form } from "./say.js";
 import { connectorForm } from "./connector_form.js";
-import { credentialText, externalTabs, payloadOf } from "./connectors.js";
+import { choiceFetcher, credentialText, externalTabs, payloadOf } from
+    "./connectors.js";
 import { documentNode } from "./document.js";
 
 const SHOWN_MAX = 500;                 // documents that have nodes
@@ -45,7 +46,9 @@ export function connector(root, params, app) {
 }
 
 function make(box, app, c) {
-	const fields = connectorForm(c.given);
+	const may = app.may("external"), signs = c.given.credential === "oauth";
+	const fields = connectorForm(c.given, undefined, may &&
+	    choiceFetcher(app, c.name));
 	const results = el("div", { "aria-live": "polite" });
 	const place = el("div", null), wrong = el("p.wrong", { role: "alert" });
 	const most = el("input.amount", { type: "number", min: "1", max:
@@ -53,7 +56,6 @@ function make(box, app, c) {
 	const check = button("", { onclick: () => ask(check, sendCheck) },
 	    icon("flask"), " Check");
 	const begin = el("button.primary", null, icon("play"), " Run by hand");
-	const may = app.may("external"), signs = c.given.credential === "oauth";
 	let run = null;
 
 	const node = form(".card", begin, () => ask(begin, sendRun), el("h2",

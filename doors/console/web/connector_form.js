@@ -4,6 +4,7 @@
  * stays in the fields: nothing is stored, and nothing becomes part of a URL.
  */
 import { button, clear, el, select } from "./dom.js";
+import { choicePart } from "./connector_choices.js";
 import { plain } from "./format.js";
 import { icon } from "./icons.js";
 
@@ -53,6 +54,9 @@ function linesField(given) {
 	    value: given.join("\n") });
 
 	node.read = () => linesOf(node.value);
+	/* Add a line at the end, or remove it. */
+	node.toggle = (line, on) => node.value = [...node.read().filter((t) =>
+	    t !== line), ...(on ? [line] : [])].join("\n");
 	return node;
 }
 
@@ -128,10 +132,19 @@ function helpOf(p, titles) {
 }
 
 /*
- * A field with its label, help, and a place for what is wrong with it:
- * node.fault(text), "" for nothing.
+ * Whether its choices are to be fetched.  What is typed as a secret is not
+ * sent as a query.
  */
-function labelled(label, input, help, kind, id) {
+function isFetched(p) {
+	return p["x-choices"] === true && choicesOf(p) === null &&
+	    !["bool", "password"].includes(p["x-ui"]);
+}
+
+/*
+ * A field with its label, help, and a place for what is wrong with it:
+ * node.fault(text), "" for nothing.  `more` is below all of it.
+ */
+function labelled(label, input, help, kind, id, more) {
 	const group = input.read !== undefined && input.first !== undefined;
 	const wrong = el("p.wrong", { id: id + "-wrong" });
 	const at = group ? input.first : input;
@@ -141,7 +154,7 @@ function labelled(label, input, help, kind, id) {
 	const node = group ? el("fieldset.field", { "aria-describedby":
 	    help === "" ? null : id + "-help" }, el("legend", null, label),
 	    input, helps, wrong) : el("div.field" + kind, null, el("label",
-	    { for: id }, label), input, helps, wrong);
+	    { for: id }, label), input, helps, wrong, more);
 	const described = (bad) => [help !== "" && id + "-help", bad && id +
 	    "-wrong"].filter(Boolean).join(" ");
 
@@ -166,8 +179,8 @@ function labelled(label, input, help, kind, id) {
 
 const SIGNING_IN = "People sign in at the front end of a back end, in a " +
 	"window that it opens; what they grant is of use in a task of that " +
-	"back end alone. So this connector cannot be run from here. A check " +
-	"judges the parameters.";
+	"back end alone. So this connector cannot be run from here, nor can " +
+	"its choices be fetched. A check judges the parameters.";
 
 /* Rows for a credential whose fields have other names. */
 function otherFields() {
@@ -234,9 +247,10 @@ function credentialPart(kind) {
  * {node, values(), credential(), faults(messages), clear()}.  `form` is the
  * payload of GET /form; `given` are values to begin with, instead of defaults.
  * faults() shows each message at the parameter that it names, moves the focus
- * to the first, and returns those that name none.
+ * to the first, and returns those that name none.  fetchChoices(body) promises
+ * the payload of POST /choices; without it no choices are fetched.
  */
-export function connectorForm(form, given) {
+export function connectorForm(form, given, fetchChoices) {
 	const { properties = {}, required = [] } = form.parameters;
 	const titles = (name) => properties[name]?.title ?? name;
 	const credential = credentialPart(form.credential);
@@ -251,14 +265,71 @@ export function connectorForm(form, given) {
 		    null, " needed")];
 		if (needed && input.first === undefined && p["x-ui"] !== "bool")
 			input.setAttribute("aria-required", "true");
-		fields.set(name, { input, node: labelled(label, input,
-		    helpOf(p, titles), kind, "p-" + i) });
+		const choices = fetchChoices && form.credential !== "oauth" &&
+		    isFetched(p) && choicePart(plain(titles(name)), input,
+		    (query) => askFor(name, query));
+		fields.set(name, { input, choices, node: labelled(label, input,
+		    helpOf(p, titles), kind, "p-" + i, choices) });
 	});
 
+	/* With what the form has so far. */
+	async function askFor(name, query) {
+		clearFaults();
+		try {
+			return await fetchChoices({ name, query, params:
+			    values(), credential: credential.read() });
+		} catch (e) {
+			if (e.data?.messages)
+				showFaults(e.data.messages);
+			throw e;
+		}
+	}
+
 	function clearFaults() {
-		for (const { node } of fields.values())
+		for (const { node, choices } of fields.values()) {
 			node.fault("");
+			if (choices)
+				choices.fault("");
+		}
 		credential.fault("");
+	}
+
+	function values() {
+		const all = {};
+
+		for (const [name, { input, node }] of fields)
+			try {
+				const v = input.read();
+				if (v !== undefined)
+					all[name] = v;
+			} catch (e) {
+				node.fault("it is no JSON: " + e.message);
+				node.focusField();
+				throw new Error(`${titles(name)}: it is no ` +
+				    "JSON");
+			}
+		return all;
+	}
+
+	function showFaults(messages) {
+		const rest = [];
+		let first = null;
+
+		clearFaults();
+		for (const m of messages) {
+			const [, name, text] = /^([^:]+): (.*)$/s.exec(m) ?? [];
+			const f = fields.get(name);
+			if (name === "credential") {
+				credential.fault(plain(text));
+			} else if (f === undefined) {
+				rest.push(m);
+			} else {
+				f.node.fault(plain(text));
+				first ??= f.node;
+			}
+		}
+		first?.focusField();
+		return rest;
 	}
 
 	return {
@@ -266,42 +337,8 @@ export function connectorForm(form, given) {
 		    [...fields.values()].map((f) => f.node)) : el("p.help", null,
 		    "It has no parameters."), credential.node),
 		clear: clearFaults,
-		values() {
-			const all = {};
-			for (const [name, { input, node }] of fields)
-				try {
-					const v = input.read();
-					if (v !== undefined)
-						all[name] = v;
-				} catch (e) {
-					node.fault("it is no JSON: " +
-					    e.message);
-					node.focusField();
-					throw new Error(`${titles(name)}: ` +
-					    "it is no JSON");
-				}
-			return all;
-		},
+		values,
 		credential: credential.read,
-		faults(messages) {
-			const rest = [];
-			let first = null;
-			clearFaults();
-			for (const m of messages) {
-				const [, name, text] = /^([^:]+): (.*)$/s
-				    .exec(m) ?? [];
-				const f = fields.get(name);
-				if (name === "credential") {
-					credential.fault(plain(text));
-				} else if (f === undefined) {
-					rest.push(m);
-				} else {
-					f.node.fault(plain(text));
-					first ??= f.node;
-				}
-			}
-			first?.focusField();
-			return rest;
-		},
+		faults: showFaults,
 	};
 }

@@ -28,6 +28,10 @@ export async function payloadOf(promise) {
 	return (await promise).payload;
 }
 
+/* Sends POST /choices of a connector, for connectorForm(). */
+export const choiceFetcher = (app, name) => (body) => payloadOf(app.web.post(
+    "/external/" + encodeURIComponent(name) + "/choices", body));
+
 export function connectors(root, params, app) {
 	const box = el("div", null, el("p.loading", null, "Asking…"));
 	const list = table("Connectors", ["Connector", "Name", "Version",

@@ -8,7 +8,8 @@ import { count, exact, plain, plainJson } from "./format.js";
 import { icon } from "./icons.js";
 import { act, empty, form } from "./say.js";
 import { connectorForm } from "./connector_form.js";
-import { connectorView, externalTabs, payloadOf } from "./connectors.js";
+import { choiceFetcher, connectorView, externalTabs, payloadOf } from
+    "./connectors.js";
 import { documentNode, ruleOf } from "./document.js";
 import { isOpen, saysOf, taskBadge, taskPath } from "./external.js";
 
@@ -255,7 +256,8 @@ function steering(app, task, adding, read) {
 }
 
 function retryForm(app, place, given, t, send, read) {
-	const fields = connectorForm(given, t.params);
+	const fields = connectorForm(given, t.params, choiceFetcher(app,
+	    t.connector));
 	const wrong = el("p.wrong", { role: "alert" });
 	const begin = el("button.primary", null, icon("retry"), " Retry");
 	const signs = given.credential === "oauth";
