@@ -51,9 +51,9 @@ def tool(place, *command, **more):
 
 
 def go(place):
-    env = dict(os.environ, GOBIN=place + "/bin", GOFLAGS="-mod=mod")
+    env = go_environment(GOBIN=place + "/bin")
     for stub in GO_STUBS:
-        tool(place, "go", "install", stub, env=env)
+        tool(place, "go", "install", *GO_FLAGS, stub, env=env)
     env["PATH"] = place + "/bin:" + env["PATH"]
     os.mkdir(place + "/urlfrontier")
     options = "paths=source_relative,Murlfrontier.proto=clients/urlfrontier"
@@ -61,7 +61,8 @@ def go(place):
          "--go-grpc_out=urlfrontier", "--go_opt=" + options,
          "--go-grpc_opt=" + options, "urlfrontier.proto", env=env)
     tool(place, "go", "mod", "tidy", env=env)
-    tool(place, "go", "build", "-o", "client", ".", env=env)
+    tool(place, "go", "build", *GO_FLAGS, "-o", "client", ".",
+         env=env)
 
 
 def java(place):
@@ -70,8 +71,9 @@ def java(place):
 
 
 def rust(place):
-    tool(place, "cargo", "build", "-q", "--release",
-         env=dict(os.environ, SCHEMA=SCHEMA, CARGO_TARGET_DIR="target"))
+    tool(place, "cargo", "build", "-q",
+         env=dict(os.environ, SCHEMA=SCHEMA, CARGO_TARGET_DIR="target",
+                  CARGO_PROFILE_DEV_DEBUG="0"))
 
 
 def node(place):
@@ -87,7 +89,7 @@ CLIENTS = {
     "grpc-go": ("go", "go", go, ["client"]),
     "grpc-java": ("java", "mvn", java,
                   ["java", "-cp", "target/classes:jars/*", "Clients"]),
-    "tonic": ("rust", "cargo", rust, ["target/release/clients"]),
+    "tonic": ("rust", "cargo", rust, ["target/debug/clients"]),
     "grpc-js": ("node", "npm", node, ["node", "client.js", PROTO]),
 }
 

@@ -33,14 +33,11 @@ def h2spec():
         with open(place + "/go.mod", "w") as f:
             f.write(MODULES)
         subprocess.run(
-            ["go", "build", "-o", place + "/h2spec",
+            ["go", "build", *GO_FLAGS, "-o", place + "/h2spec",
              "github.com/summerwind/h2spec/cmd/h2spec"], cwd=place,
             check=True, capture_output=True, text=True,
-            timeout=BUILD_SECONDS_MAX, env=dict(
-                os.environ, GOPATH=place + "/go", GOCACHE=place + "/build",
-                GOFLAGS="-mod=mod -modcacherw", GOTOOLCHAIN="local"))
-        for folder in ("/go", "/build"):
-            shutil.rmtree(place + folder)
+            timeout=BUILD_SECONDS_MAX,
+            env=go_environment(GOTOOLCHAIN="local"))
 
     place = kept("h2spec-" + VERSION, build)
     return place and place + "/h2spec"

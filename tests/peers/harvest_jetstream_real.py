@@ -43,20 +43,16 @@ PROXY = """location / {{
 def programs(version):
     """The folder of a version's programs, or None."""
     go, names = SERVERS[version]
-    # What was compiled before time was up is there the next time.
-    work = cache() + "/jetstream-go"
 
     def build(place):
         with open(place + "/go.mod", "w") as f:
             f.write(f"module peers\n\ngo {go}\n\n"
                     f"require {MODULE} {version}\n")
         subprocess.run(
-            ["go", "build", "-o", place + "/"] +
+            ["go", "build", *GO_FLAGS, "-o", place + "/"] +
             [f"{MODULE}/cmd/{name}" for name in names], cwd=place, check=True,
             capture_output=True, text=True, timeout=BUILD_SECONDS_MAX,
-            env=dict(os.environ, GOPATH=work + "/path", GOTOOLCHAIN="local",
-                     GOCACHE=work + "/built",
-                     GOFLAGS="-mod=mod -modcacherw"))
+            env=go_environment(GOTOOLCHAIN="local"))
 
     return kept("jetstream-" + version, build)
 
