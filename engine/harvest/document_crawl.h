@@ -54,7 +54,7 @@ struct document_crawl *document_crawl_of_archive(struct engine *,
 /* done() comes once, perhaps at once; not if the node leaves its list. */
 void document_crawl_want(struct document_crawl *, struct document_wait *);
 /*
- * Nobody wants it any more, and none of its calls is out.  `completes`: nothing
+ * The run is done with it, and none of its calls is out.  `completes`: nothing
  * more will be archived in it.  It frees itself.  NULL is allowed.
  */
 void document_crawl_leave(struct document_crawl **, bool completes);
