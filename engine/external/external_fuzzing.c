@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "engine/connector/order.h"
 #include "engine/external/external_own.h"
+#include "engine/external/oauth_own.h"
 
 static void
 count_fault(void *arg, struct str name, struct str message)
