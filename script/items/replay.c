@@ -493,6 +493,9 @@ void
 replay_cut(struct replay *r)
 {
 	r->cut = true;
+	/* Until records_read() they are another thread's. */
+	if (!r->has_records)
+		return;
 	r->under_way++;                 /* `r` stays until the end of this */
 	for (size_t i = 0; i < r->next; i++) {
 		struct replay_part *p = &r->parts[i];
@@ -502,8 +505,7 @@ replay_cut(struct replay *r)
 			replay_run_cancel(&p->run, part_freed);
 	}
 	r->under_way--;
-	if (r->parts != NULL)
-		start_parts(r);
+	start_parts(r);
 }
 
 /* -- Records, on the reader's thread -- */
@@ -587,6 +589,7 @@ records_read(struct items_read *read)
 {
 	struct replay *r = CONTAINER(read, struct replay, read);
 
+	r->has_records = true;
 	if (read->result != OK)
 		r->why = read->why;
 	else if (r->config == NULL)

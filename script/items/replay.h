@@ -73,7 +73,7 @@ struct replay {
 	size_t counts[REPLAY_STATUS_COUNT];
 	struct buf lines;
 	int64_t last;
-	bool cut;
+	bool cut, has_records;       /* `parts`, of the reader's thread */
 };
 /* done() follows, never before this returns. */
 void replay_start(struct task_runner *, struct replay *);

@@ -358,6 +358,16 @@ a_replay_can_be_cut(void **state)
 	RIG_UNTIL_DONE(&rig, is_done);
 	assert_int_equal(r.why.err, ERR_CLOSED);
 	assert_int_equal(r.json.n, 0);
+	/* While its records are being read, too. */
+	struct replay early = { .task = STR("scrape"),
+	    .since = ITEM_TIME_NONE, .mode = REPLAY_APPLY, .done = replayed,
+	    .arg = &is_done };
+	is_done = false;
+	replay_start(runner, &early);
+	replay_cut(&early);
+	assert_false(is_done);
+	RIG_UNTIL_DONE(&rig, is_done);
+	assert_int_equal(early.why.err, ERR_CLOSED);
 	/* And what follows is as ever. */
 	use(SHOP("1", RIGHT));
 	counts(replay((struct replay){ .task = STR("scrape") }), "same", 4);
