@@ -966,6 +966,178 @@ tasks_are_bounded(void **state)
 	    &w), ERR_FULL, "", &w);
 }
 
+/* --- rows of the spool ------------------------------------------------ */
+
+#define MANY 300u
+
+/* Numbers that are multiples of seven are rejected. */
+static void
+emit_many(uint64_t id, struct store_document *d)
+{
+	for (size_t i = 0; i < MANY; i++) {
+		struct str text = x_text(900 + i);
+		d[i] = (struct store_document){ .json = arena_printf(&arena,
+		    "\"%zu\n%.*s\"", i + 1, STR_FMT(text)),
+		    .message = (i + 1) % 7 == 0 ? STR("no") : STR("") };
+	}
+	emit(id, 1, d, MANY, "many");
+}
+
+/* It has these numbers alone, of documents that no check has rejected. */
+static void
+has_spooled(uint64_t id, const struct store_document *d,
+    bool (*is_left)(uint64_t))
+{
+	struct store_document *got;
+	size_t n = read_spool(id, 1, MANY, SIZE_MAX, &got), k = 0;
+	uint64_t bytes = 0;
+
+	for (uint64_t i = 1; i <= MANY; i++) {
+		if (!is_left(i) || i % 7 == 0)
+			continue;
+		assert_true(k < n);
+		assert_int_equal(got[k].number, i);
+		assert_true(str_eq(got[k++].json, d[i - 1].json));
+		bytes += d[i - 1].json.n;
+	}
+	assert_int_equal(k, n);
+	assert_int_equal(get(id).spooled, n);
+	assert_int_equal(get(id).spool_bytes, bytes);
+	assert_int_equal(totals().bytes, bytes);
+}
+
+static bool
+is_any(uint64_t number)
+{
+	return number > 0;
+}
+
+static bool
+is_outside(uint64_t number)
+{
+	return number < 3 || number > 250;
+}
+
+static bool
+is_outside_twice(uint64_t number)
+{
+	return is_outside(number) && (number < 260 || number > 261);
+}
+
+static void
+ranges_cut_rows(void **state)
+{
+	uint64_t id = put_task("acme", "t1").id;
+	struct store_document d[MANY], *got;
+	struct store_document bad[] = {
+		{ .number = 100, .message = STR("odd") },
+		{ .number = 7, .message = STR("gone") },
+		{ .number = 249, .message = STR("last") } };
+
+	(void)state;
+	emit_many(id, d);
+	has_spooled(id, d, is_any);
+	/* From the middle of a row, by number and by bytes. */
+	assert_int_equal(read_spool(id, 99, 150, SIZE_MAX, &got), 150);
+	assert_int_equal(got[0].number, 99);
+	assert_int_equal(got[149].number, 272);
+	size_t two = d[98].json.n + d[99].json.n;
+	assert_int_equal(read_spool(id, 99, 150, two, &got), 2);
+	assert_int_equal(read_spool(id, 99, 150, two - 1, &got), 1);
+	assert_int_equal(read_spool(id, 99, 150, 0, &got), 1);
+	assert_int_equal(read_spool(id, 99, 0, SIZE_MAX, &got), 0);
+	ack(id, 3, 250, bad, ARRAY_LEN(bad));
+	has_spooled(id, d, is_outside);
+	assert_int_equal(get(id).rejected, MANY / 7 + 2);
+	assert_int_equal(get(id).uploaded, 250 - 2 - 250 / 7 - 2);
+	size_t n = rejected(id, &got);
+	assert_int_equal(n, MANY / 7 + 2);
+	for (size_t i = 0; i < n; i++)
+		if (got[i].number % 7 != 0)
+			assert_true(str_eq(got[i].json,
+			    d[got[i].number - 1].json));
+	/* Again, beyond, and a hole in the middle of a row. */
+	ack(id, 3, 250, bad, ARRAY_LEN(bad));
+	ack(id, 260, 261, NULL, 0);
+	has_spooled(id, d, is_outside_twice);
+	ack(id, 1, MANY, NULL, 0);
+	assert_int_equal(get(id).spooled, 0);
+	assert_int_equal(totals().bytes, 0);
+	assert_int_equal(get(id).uploaded, MANY - MANY / 7 - 2);
+}
+
+static void
+change_table(const char *text)
+{
+	struct database *d;
+
+	assert_int_equal(store_test_database(dir, &d, NULL), OK);
+	assert_int_equal(database_do(d, text, NULL), OK);
+	database_close(&d);
+}
+
+static void
+a_damaged_row_is_told(void **state)
+{
+	uint64_t id = put_task("acme", "t1").id;
+	struct store_document d[MANY], *got;
+	struct store_ack k = { .first = 1, .last = 1,
+		.delivery = STR("{}") };
+	struct why w = WHY_INIT;
+	size_t n;
+
+	(void)state;
+	emit_many(id, d);
+	change_table("UPDATE external_spool SET documents = '5:[1]'");
+	refused(store_spool_read(store, id, 1, 10, 1000, &arena, &got, &n,
+	    &w), ERR_CORRUPT, "", &w);
+	refused(store_spool_ack(store, id, &k, t0, &w), ERR_CORRUPT, "", &w);
+	assert_int_equal(get(id).uploaded, 0);
+	/* It can be given up. */
+	assert_int_equal(store_spool_drop(store, id, t0, NULL), OK);
+	assert_int_equal(totals().bytes, 0);
+}
+
+/* A store in which each document has a row. */
+static void
+rows_of_older_stores(void **state)
+{
+	static const struct sql version = { "SELECT user_version FROM"
+	    " pragma_user_version", "SELECT version FROM argiope_schema" };
+	struct store_document d[] = { { .json = STR("{\"id\":\"\u00e4\"}") },
+		{ .json = STR("{\"id\":2}") } }, *got;
+	char set[64];
+	struct database *db;
+
+	(void)state;
+	uint64_t id = put_task("acme", "t1").id;
+	emit(id, 1, d, 1, "1");
+	emit(id, 2, d + 1, 1, "2");
+	store_close(&store);
+	assert_int_equal(store_test_database(dir, &db, NULL), OK);
+	struct query *q = database_query_sql(db, &version);
+	assert_true(query_step(q));
+	snprintf(set, sizeof(set), database_is_postgresql(db) ?
+	    "UPDATE argiope_schema SET version = %d" :
+	    "PRAGMA user_version = %d", (int)query_get_i64(q, 0) - 1);
+	assert_int_equal(query_end(&q, NULL), OK);
+	database_close(&db);
+	change_table("UPDATE external_spool SET documents = CASE number"
+	    " WHEN 1 THEN '{\"id\":\"\u00e4\"}' ELSE '{\"id\":2}' END");
+	change_table("ALTER TABLE external_spool DROP COLUMN last");
+	change_table("ALTER TABLE external_spool DROP COLUMN spooled");
+	change_table("ALTER TABLE external_spool RENAME COLUMN documents TO"
+	    " document");
+	change_table(set);
+	assert_int_equal(store_test_open(dir, NULL, &store, NULL), OK);
+	assert_int_equal(read_spool(id, 1, 10, 1000, &got), 2);
+	assert_true(str_eq(got[0].json, d[0].json));
+	assert_true(str_eq(got[1].json, d[1].json));
+	ack(id, 1, 2, NULL, 0);
+	assert_int_equal(get(id).uploaded, 2);
+	assert_int_equal(totals().bytes, 0);
+}
+
 #define WITH(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -981,7 +1153,8 @@ main(int argc, char **argv)
 		WITH(groups), WITH(limits_of_documents),
 		WITH(rejected_documents_are_bounded),
 		WITH(newest_lines_are_kept), WITH(cursors_of_crawlers),
-		WITH(tasks_are_bounded),
+		WITH(tasks_are_bounded), WITH(ranges_cut_rows),
+		WITH(a_damaged_row_is_told), WITH(rows_of_older_stores),
 	};
 
 	if (!store_test_begin(argc, argv))

@@ -561,6 +561,23 @@ static const struct sql steps[] = {
 	"ALTER TABLE external_task ADD COLUMN granted BYTEA;"
 	"CREATE INDEX external_task_granted ON external_task (granted)"
 	"  WHERE closed IS NULL AND granted IS NOT NULL;" },
+	/* A row of the spool has many documents; see spool_block.h.  PostgreSQL
+	 * would compress such a text, and take longer. */
+	{ "ALTER TABLE external_spool RENAME COLUMN document TO documents;"
+	"ALTER TABLE external_spool"
+	"  ADD COLUMN last INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE external_spool"
+	"  ADD COLUMN spooled INTEGER NOT NULL DEFAULT 1;"
+	"UPDATE external_spool SET last = number,"
+	"  documents = bytes || ':' || documents || char(10);",
+
+	"ALTER TABLE external_spool RENAME COLUMN document TO documents;"
+	"ALTER TABLE external_spool"
+	"  ADD COLUMN last BIGINT NOT NULL DEFAULT 0,"
+	"  ADD COLUMN spooled BIGINT NOT NULL DEFAULT 1,"
+	"  ALTER COLUMN documents SET STORAGE EXTERNAL;"
+	"UPDATE external_spool SET last = number,"
+	"  documents = bytes || ':' || documents || chr(10);" },
 };
 
 static enum err

@@ -1,6 +1,11 @@
 /* Documents of the external door's tasks: spooled and rejected ones; logs. */
+#include "engine/store/spool_block.h"
 #include "engine/store/store_external.h"
 #include "engine/store/store_own.h"
+
+/* A row of the spool ends with the document that makes it so long: what is read
+ * and written again when a batch of uploads ends within it. */
+#define BLOCK_BYTES ((size_t)64 << 10)
 
 /* -- Emitting -- */
 
@@ -73,39 +78,70 @@ struct counts {
 	uint64_t spooled, bytes, rejected;
 };
 
-static enum err
-insert_documents(struct store *st, uint64_t id, const struct store_emit *m,
-    uint64_t rejected, struct counts *c, struct why *w)
+/* A row of the spool, from its first document to its last one. */
+struct block {
+	uint64_t first, last;
+	uint64_t spooled, bytes;     /* documents, and their JSON's */
+	struct buf text;             /* as spool_block.h */
+};
+
+static void
+add_document(struct block *b, uint64_t number, struct str json)
 {
-	static const struct sql put = {
-		"INSERT INTO external_spool (task, number, bytes, document)"
-		" VALUES (?1, ?2, ?3, ?4)",
-		"INSERT INTO external_spool (task, number, bytes, document)"
-		" SELECT * FROM unnest(?1::int8[], ?2::int8[], ?3::int8[],"
-		" ?4::text[])" };
-	struct query *q = database_bulk(st->db, &put);
+	if (b->spooled == 0)
+		b->first = b->last = number;
+	while (b->last + 1 < number) {
+		spool_block_put(&b->text, STR_NONE);
+		b->last++;
+	}
+	spool_block_put(&b->text, json);
+	b->last = number;
+	b->spooled++;
+	b->bytes += json.n;
+}
+
+/* Within a transaction, whose end returns an error. */
+static void
+insert_block(struct store *st, uint64_t id, struct block *b)
+{
+	if (b->spooled > 0) {
+		struct query *q = database_query(st->db, "INSERT INTO"
+		    " external_spool (task, number, last, spooled, bytes,"
+		    " documents) VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
+		store_bind_id(q, 1, id);
+		store_bind_id(q, 2, b->first);
+		store_bind_id(q, 3, b->last);
+		query_i64(q, 4, (int64_t)b->spooled);
+		query_i64(q, 5, (int64_t)b->bytes);
+		query_str(q, 6, buf_str(&b->text));
+		query_post(&q);
+	}
+	buf_clear(&b->text);
+	*b = (struct block){ .text = b->text };
+}
+
+static void
+insert_documents(struct store *st, uint64_t id, const struct store_emit *m,
+    uint64_t rejected, struct counts *c)
+{
+	struct block b = { .text = BUF_INIT };
 
 	for (size_t i = 0; i < m->n; i++) {
 		const struct store_document *d = &m->documents[i];
 		if (is_rejected(d)) {
 			c->rejected++;
+			if (rejected++ < STORE_REJECTED_MAX)
+				insert_rejected(st, id, m->first + i, d);
 			continue;
 		}
-		store_bind_id(q, 1, id);
-		store_bind_id(q, 2, m->first + i);
-		query_i64(q, 3, (int64_t)d->json.n);
-		query_str(q, 4, d->json);
-		query_row(q);
+		add_document(&b, m->first + i, d->json);
 		c->spooled++;
 		c->bytes += d->json.n;
+		if (b.text.n >= BLOCK_BYTES)
+			insert_block(st, id, &b);
 	}
-	enum err e = query_end(&q, w);
-	for (size_t i = 0; i < m->n && e == OK; i++)
-		if (is_rejected(&m->documents[i]) &&
-		    rejected++ < STORE_REJECTED_MAX)
-			insert_rejected(st, id, m->first + i,
-			    &m->documents[i]);
-	return e;
+	insert_block(st, id, &b);
+	buf_free(&b.text);
 }
 
 static enum err
@@ -145,8 +181,8 @@ emit_documents(struct store *st, uint64_t id, const struct store_emit *m,
 		    "documents, and the next is not number %llu",
 		    (unsigned long long)id, (unsigned long long)h.emitted,
 		    (unsigned long long)m->first);
-	e = insert_documents(st, id, m, h.rejected, &c, w);
-	return e == OK ? add_emitted(st, id, m, &c, now, w) : e;
+	insert_documents(st, id, m, h.rejected, &c);
+	return add_emitted(st, id, m, &c, now, w);
 }
 
 enum err
@@ -164,27 +200,88 @@ store_spool_emit(struct store *st, uint64_t id, const struct store_emit *m,
 
 /* -- Reading -- */
 
-/* The number of the last document that fits; 0: there is none. */
 static enum err
-find_last(struct store *st, uint64_t id, uint64_t from, size_t most,
-    size_t bytes_max, uint64_t *last, struct why *w)
+refuse_damaged(uint64_t id, uint64_t number, struct why *w)
 {
-	struct query *q = database_query(st->db, "SELECT number, bytes FROM"
-	    " external_spool WHERE task = ?1 AND number >= ?2"
-	    " ORDER BY number LIMIT ?3");
-	size_t bytes = 0;
+	return why(w, ERR_CORRUPT, "the spool of task %llu is damaged at "
+	    "document %llu", (unsigned long long)id,
+	    (unsigned long long)number);
+}
 
-	*last = 0;
+/* The first and the last row that the documents from `from` on are in, as far
+ * as they fit; 0: there are none. */
+static enum err
+find_blocks(struct store *st, uint64_t id, uint64_t from, size_t most,
+    size_t bytes_max, uint64_t *first, uint64_t *last, struct why *w)
+{
+	struct query *q = database_query(st->db, "SELECT number, spooled, bytes"
+	    " FROM external_spool WHERE task = ?1 AND last >= ?2"
+	    " ORDER BY number LIMIT ?3");
+	size_t n = 0, bytes = 0;
+
+	*first = *last = 0;
 	store_bind_id(q, 1, id);
 	query_i64(q, 2, (int64_t)MIN(from, (uint64_t)INT64_MAX));
-	query_i64(q, 3, (int64_t)MIN(most, STORE_EMIT_DOCUMENTS_MAX));
-	while (query_step(q)) {
-		bytes += (size_t)query_get_i64(q, 1);
-		if (*last > 0 && bytes > bytes_max)
-			break;
+	query_i64(q, 3, (int64_t)most);
+	while (n < most && bytes < bytes_max && query_step(q)) {
 		*last = (uint64_t)query_get_i64(q, 0);
+		if (*first == 0)
+			*first = *last;
+		/* It may begin before `from`. */
+		if (*last >= from) {
+			n += (size_t)query_get_i64(q, 1);
+			bytes += (size_t)query_get_i64(q, 2);
+		}
 	}
 	return query_end(&q, w);
+}
+
+struct reading {
+	struct store_rows rows;
+	uint64_t from;
+	size_t most, bytes_max, bytes;
+	bool full;
+	struct arena *arena;
+};
+
+static void
+add_read(struct reading *r, uint64_t number, struct str json)
+{
+	if (json.n == 0 || number < r->from)
+		return;
+	r->bytes += json.n;
+	r->full = r->rows.n == r->most || (r->rows.n > 0 &&
+	    r->bytes > r->bytes_max);
+	if (r->full)
+		return;
+	struct store_document *d = store_rows_add(&r->rows);
+	*d = (struct store_document){ .number = number,
+		.json = arena_copy(r->arena, json) };
+}
+
+static enum err
+read_blocks(struct store *st, uint64_t id, uint64_t first, uint64_t last,
+    struct reading *r, struct store_document **list, struct why *w)
+{
+	enum err e = OK;
+	struct query *q = database_query(st->db, "SELECT number, documents"
+	    " FROM external_spool WHERE task = ?1 AND number BETWEEN ?2 AND"
+	    " ?3 ORDER BY number");
+
+	store_bind_id(q, 1, id);
+	store_bind_id(q, 2, first);
+	store_bind_id(q, 3, last);
+	while (e == OK && !r->full && query_step(q)) {
+		uint64_t number = (uint64_t)query_get_i64(q, 0);
+		struct str left = query_get_str(q, 1), json;
+		while (!r->full && spool_block_take(&left, &json))
+			add_read(r, number++, json);
+		if (!r->full && left.n > 0)
+			e = refuse_damaged(id, number, w);
+	}
+	e = store_rows_end(&r->rows, &q, e, r->arena, w);
+	*list = r->rows.rows;
+	return e;
 }
 
 enum err
@@ -192,29 +289,18 @@ store_spool_read(struct store *st, uint64_t id, uint64_t from, size_t most,
     size_t bytes_max, struct arena *a, struct store_document **list, size_t *n,
     struct why *w)
 {
-	struct store_rows r = { .bytes_each = sizeof(**list) };
-	uint64_t last;
+	struct reading r = { .rows.bytes_each = sizeof(**list), .from = from,
+		.most = MIN(most, STORE_EMIT_DOCUMENTS_MAX),
+		.bytes_max = MAX(bytes_max, 1), .arena = a };
+	uint64_t first, last;
 
 	*n = 0;
-	enum err e = find_last(st, id, from, most, bytes_max, &last, w);
+	enum err e = find_blocks(st, id, from, r.most, r.bytes_max, &first,
+	    &last, w);
 	if (e != OK || last == 0)
 		return e;
-	struct query *q = database_query(st->db, "SELECT number, document FROM"
-	    " external_spool WHERE task = ?1 AND number BETWEEN ?2 AND ?3"
-	    " ORDER BY number");
-	store_bind_id(q, 1, id);
-	store_bind_id(q, 2, from);
-	store_bind_id(q, 3, last);
-	while (query_step(q)) {
-		struct store_document *d = store_rows_add(&r);
-		*d = (struct store_document){
-			.number = (uint64_t)query_get_i64(q, 0),
-			.json = arena_copy(a, query_get_str(q, 1)),
-		};
-	}
-	e = store_rows_end(&r, &q, OK, a, w);
-	*list = r.rows;
-	*n = r.n;
+	e = read_blocks(st, id, first, last, &r, list, w);
+	*n = r.rows.n;
 	return e;
 }
 
@@ -262,73 +348,138 @@ check_ack(const struct store_ack *k, struct why *w)
 	return e;
 }
 
-static enum err
-count_range(struct store *st, uint64_t id, const struct store_ack *k,
-    struct counts *c, struct why *w)
+static const struct store_document *
+find_refused(const struct store_ack *k, uint64_t first, uint64_t last)
 {
-	struct query *q = database_query(st->db, "SELECT count(*),"
-	    " CAST(sum(bytes) AS BIGINT) FROM external_spool"
-	    " WHERE task = ?1 AND number BETWEEN ?2 AND ?3");
+	for (size_t i = 0; i < k->refused_n; i++)
+		if (k->refused[i].number >= first &&
+		    k->refused[i].number <= last)
+			return &k->refused[i];
+	return NULL;
+}
+
+/* The rows that the range touches, without their texts. */
+static enum err
+list_blocks(struct store *st, uint64_t id, const struct store_ack *k,
+    struct arena *a, struct block **list, size_t *n, struct why *w)
+{
+	struct store_rows r = { .bytes_each = sizeof(**list) };
+	struct query *q = database_query(st->db, "SELECT number, last, spooled,"
+	    " bytes FROM external_spool WHERE task = ?1 AND number <= ?3"
+	    " AND last >= ?2 ORDER BY number");
 
 	store_bind_id(q, 1, id);
 	query_i64(q, 2, (int64_t)MIN(k->first, (uint64_t)INT64_MAX));
 	store_bind_id(q, 3, k->last);
-	if (query_step(q)) {
-		c->spooled = (uint64_t)query_get_i64(q, 0);
-		c->bytes = (uint64_t)query_get_i64(q, 1);
+	while (query_step(q)) {
+		struct block *b = store_rows_add(&r);
+		*b = (struct block){
+			.first = (uint64_t)query_get_i64(q, 0),
+			.last = (uint64_t)query_get_i64(q, 1),
+			.spooled = (uint64_t)query_get_i64(q, 2),
+			.bytes = (uint64_t)query_get_i64(q, 3),
+		};
 	}
-	return query_end(&q, w);
+	enum err e = store_rows_end(&r, &q, OK, a, w);
+	*list = r.rows;
+	*n = r.n;
+	return e;
 }
 
+/* Documents out of a row's text: those of the range are counted, and rejected
+ * if they were refused; `rest` gets the others. */
 static enum err
-copy_refused(struct store *st, uint64_t id, const struct store_document *d,
+split_block(struct store *st, uint64_t id, const struct store_ack *k,
+    struct str text, uint64_t number, uint64_t rejected, struct counts *c,
+    struct block *rest, struct why *w)
+{
+	struct str json;
+
+	for (; spool_block_take(&text, &json); number++) {
+		if (json.n == 0)
+			continue;
+		if (number < k->first || number > k->last) {
+			add_document(rest, number, json);
+			continue;
+		}
+		c->spooled++;
+		c->bytes += json.n;
+		const struct store_document *d = find_refused(k, number,
+		    number);
+		if (d == NULL)
+			continue;
+		struct store_document refused = *d;
+		refused.json = json;
+		if (rejected + c->rejected++ < STORE_REJECTED_MAX)
+			insert_rejected(st, id, number, &refused);
+	}
+	return text.n == 0 ? OK : refuse_damaged(id, number, w);
+}
+
+/* A row that the range has a part of, or with refused documents. */
+static enum err
+change_block(struct store *st, uint64_t id, const struct store_ack *k,
+    const struct block *b, uint64_t rejected, struct counts *c, struct why *w)
+{
+	FREED(buf_free) struct buf text = BUF_INIT;
+	struct block rest = { .text = BUF_INIT };
+	struct query *q = database_query(st->db, "SELECT documents FROM"
+	    " external_spool WHERE task = ?1 AND number = ?2");
+
+	store_bind_id(q, 1, id);
+	store_bind_id(q, 2, b->first);
+	if (query_step(q))
+		buf_put_str(&text, query_get_str(q, 0));
+	enum err e = query_end(&q, w);
+	if (e == OK)
+		e = split_block(st, id, k, buf_str(&text), b->first, rejected,
+		    c, &rest, w);
+	if (e == OK) {
+		q = database_query(st->db, "DELETE FROM external_spool"
+		    " WHERE task = ?1 AND number = ?2");
+		store_bind_id(q, 1, id);
+		store_bind_id(q, 2, b->first);
+		query_post(&q);
+		insert_block(st, id, &rest);
+	}
+	buf_free(&rest.text);
+	return e;
+}
+
+/* The rows that the range has all of. */
+static enum err
+delete_blocks(struct store *st, uint64_t id, const struct store_ack *k,
     struct why *w)
 {
-	struct query *q = database_query(st->db, "INSERT INTO"
-	    " external_rejected (task, number, pointer, message, document)"
-	    " SELECT task, number, ?3, ?4, substr(document, 1,"
-	    " CAST(?5 AS INTEGER)) FROM external_spool"
-	    " WHERE task = ?1 AND number = ?2");
-
-	store_bind_id(q, 1, id);
-	store_bind_id(q, 2, d->number);
-	query_str(q, 3, store_text(d->pointer));
-	query_str(q, 4, d->message);
-	query_i64(q, 5, STORE_REJECTED_CHARACTERS_MAX);
-	return store_run(q, NULL, w);
-}
-
-/* Move one out of the spool, if it is still there. */
-static enum err
-move_refused(struct store *st, uint64_t id, const struct store_document *d,
-    uint64_t rejected, struct counts *c, struct why *w)
-{
-	bool moved;
-	enum err e = rejected < STORE_REJECTED_MAX ? copy_refused(st, id, d,
-	    w) : OK;
-
-	if (e != OK)
-		return e;
 	struct query *q = database_query(st->db, "DELETE FROM external_spool"
-	    " WHERE task = ?1 AND number = ?2");
+	    " WHERE task = ?1 AND number >= ?2 AND last <= ?3");
+
 	store_bind_id(q, 1, id);
-	store_bind_id(q, 2, d->number);
-	e = store_run(q, &moved, w);
-	c->rejected += e == OK && moved;
-	return e;
+	query_i64(q, 2, (int64_t)MIN(k->first, (uint64_t)INT64_MAX));
+	store_bind_id(q, 3, k->last);
+	return store_run(q, NULL, w);
 }
 
 static enum err
 delete_range(struct store *st, uint64_t id, const struct store_ack *k,
-    struct why *w)
+    uint64_t rejected, struct counts *c, struct why *w)
 {
-	struct query *q = database_query(st->db, "DELETE FROM external_spool"
-	    " WHERE task = ?1 AND number BETWEEN ?2 AND ?3");
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct block *list;
+	size_t n;
 
-	store_bind_id(q, 1, id);
-	query_i64(q, 2, (int64_t)MIN(k->first, (uint64_t)INT64_MAX));
-	store_bind_id(q, 3, k->last);
-	return store_run(q, NULL, w);
+	enum err e = list_blocks(st, id, k, &a, &list, &n, w);
+	for (size_t i = 0; i < n && e == OK; i++) {
+		const struct block *b = &list[i];
+		if (b->first < k->first || b->last > k->last ||
+		    find_refused(k, b->first, b->last) != NULL) {
+			e = change_block(st, id, k, b, rejected, c, w);
+		} else {
+			c->spooled += b->spooled;
+			c->bytes += b->bytes;
+		}
+	}
+	return e == OK ? delete_blocks(st, id, k, w) : e;
 }
 
 static enum err
@@ -359,12 +510,7 @@ acknowledge(struct store *st, uint64_t id, const struct store_ack *k,
 
 	enum err e = store_task_head(st, id, true, &h, w);
 	if (e == OK)
-		e = count_range(st, id, k, &c, w);
-	for (size_t i = 0; i < k->refused_n && e == OK; i++)
-		e = move_refused(st, id, &k->refused[i], h.rejected +
-		    c.rejected, &c, w);
-	if (e == OK)
-		e = delete_range(st, id, k, w);
+		e = delete_range(st, id, k, h.rejected, &c, w);
 	return e == OK ? add_acknowledged(st, id, k, &c, now, w) : e;
 }
 
