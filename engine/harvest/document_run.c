@@ -410,24 +410,6 @@ open_driver(struct document_run *r, struct why *w)
 	return e;
 }
 
-/* What exports must know about the answers of a declared platform. */
-static struct str
-description_of(struct document_run *r)
-{
-	const char *name = r->text.connector->description;
-	yyjson_val *v = name == NULL ? NULL : yyjson_obj_get(
-	    r->text.order.options, name);
-	size_t n;
-
-	if (v == NULL)
-		return STR_NONE;
-	char *text = yyjson_val_write(v, YYJSON_WRITE_NOFLAG, &n);
-	CHECK(text != NULL);
-	struct str copy = arena_copy(&r->arena, (struct str){ text, n });
-	free(text);
-	return copy;
-}
-
 static struct document_crawl *
 find_crawl(struct document_run *r)
 {
@@ -440,7 +422,7 @@ find_crawl(struct document_run *r)
 	r->is_ending = x->is_ending;
 	r->archive = document_crawl_of_archive(all->engine, x, "calls",
 	    as_crawl ? STR(DOCUMENT_CRAWL_POLICY) : STR(DOCUMENT_POLICY),
-	    description_of(r), &all->crawls);
+	    order_text_description(&r->text, &r->arena), &all->crawls);
 	return r->archive;
 }
 

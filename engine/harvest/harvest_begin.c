@@ -183,28 +183,10 @@ launched(struct launch *l)
 	}
 }
 
-/* Of a declared platform, what exports must know about its answers. */
-static struct str
-description_of(struct harvest *h)
-{
-	const char *name = h->text.connector->description;
-	yyjson_val *v = name == NULL ? NULL : yyjson_obj_get(
-	    h->text.order.options, name);
-	size_t n;
-
-	if (v == NULL)
-		return STR_NONE;
-	char *text = yyjson_val_write(v, YYJSON_WRITE_NOFLAG, &n);
-	CHECK(text != NULL);
-	struct str copy = arena_copy(&h->arena, (struct str){ text, n });
-	free(text);
-	return copy;
-}
-
 static void
 launch_crawl(struct harvest *h)
 {
-	struct str about = description_of(h);
+	struct str about = order_text_description(&h->text, &h->arena);
 
 	h->launch = (struct launch){
 		.spec.kind = CRAWL_HARVEST, .spec.name = h->id,

@@ -189,6 +189,23 @@ order_text_hide(struct order_text *o, struct secret_memory *m)
 	o->secrets = secrets;
 }
 
+struct str
+order_text_description(const struct order_text *o, struct arena *a)
+{
+	const char *name = o->connector->description;
+	yyjson_val *v = name == NULL ? NULL : yyjson_obj_get(
+	    o->order.options, name);
+	size_t n;
+
+	if (v == NULL)
+		return STR_NONE;
+	char *text = yyjson_val_write(v, YYJSON_WRITE_NOFLAG, &n);
+	CHECK(text != NULL);
+	struct str copy = arena_copy(a, (struct str){ text, n });
+	free(text);
+	return copy;
+}
+
 void
 order_text_free(struct order_text *o)
 {

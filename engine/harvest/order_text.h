@@ -45,6 +45,11 @@ MUST_USE enum err order_text_read_kept(struct str message,
  * caller frees after the order.
  */
 void order_text_hide(struct order_text *, struct secret_memory *);
+/*
+ * The option that describes a declared platform's answers, as JSON, for exports
+ * (`about` of a crawl).  Empty: the connector has none.  Memory: `a`.
+ */
+struct str order_text_description(const struct order_text *, struct arena *a);
 /* Secrets are overwritten. */
 void order_text_free(struct order_text *);
 
