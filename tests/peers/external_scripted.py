@@ -199,7 +199,8 @@ def bad_modules():
         code = subprocess.run(
             [program(), "serve", "--data", os.path.join(PLACE, "bad-data"),
              "--set", "external.connectors=" + place, "--set",
-             f"http.listen=127.0.0.1:{free_port()}"], stdout=f, stderr=f,
+             f"http.listen=127.0.0.1:{free_port()}", "--set",
+             "urlfrontier.listen="], stdout=f, stderr=f,
             timeout=60).returncode
     with open(log) as f:
         said = f.read()
