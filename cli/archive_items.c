@@ -1,4 +1,4 @@
-/* argiope archive items -- the posts in social media WARCs, one a line. */
+/* argiope archive items -- the posts in social media WARCs, one per line. */
 #include "base/json_writer.h"
 #include "cli/export_order.h"
 #include "cli/verbs.h"
@@ -16,7 +16,7 @@ static const struct option_row rows[] = {
 
 const struct option_verb archive_items_verb = {
 	"archive items", "PATH...", 1, OPERANDS_ANY,
-	"Print the posts in social media WARCs as JSON, one a line",
+	"Print the posts in social media WARCs as JSON, one per line",
 	"Items of all types that are known are printed, as their platform "
 	"sent them.  PATH is a WARC file or a directory of them, of Argiope "
 	"or of Social Feed Manager.\n"

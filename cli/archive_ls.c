@@ -1,4 +1,4 @@
-/* argiope archive ls -- the records of WARC files, one a line. */
+/* argiope archive ls -- the records of WARC files, one per line. */
 #include "base/json_writer.h"
 #include "cli/archive_files.h"
 #include "cli/format.h"

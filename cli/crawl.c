@@ -42,7 +42,7 @@ static const struct option_row rows[] = {
 	    "go on with the crawl of that name, else with the newest that can "
 	    "go on")
 	OPTION_ROW(SEEDS, "seeds", 0, "FILE", PATH, 0, 0,
-	    "read seeds from FILE, one a line; - is standard input")
+	    "read seeds from FILE, one per line; - is standard input")
 	PLAN_OPTIONS(OPTION_ROW) PLAN_SECRETS(OPTION_ROW)
 #if DOOR_REALTIME
 	OPTION_ROW(SUBMIT, "submit", 0, NULL, FLAG, 0, 0,

@@ -16,7 +16,7 @@
 	X(UID, "uid", 0, "ID", TEXT, 0, 0,                                   \
 	    "the same by the platform's id; may be given again")             \
 	X(STDIN, "stdin", 0, NULL, FLAG, 0, 0,                               \
-	    "read seeds from standard input, one a line")                    \
+	    "read seeds from standard input, one per line")                    \
 	X(OPTION, "option", 'o', "NAME=VALUE", TEXT, 0, 0,                   \
 	    "an option of the type; may be given again")                     \
 	X(API, "api", 0, "FILE", PATH, 0, 0,                                 \

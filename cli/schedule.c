@@ -17,7 +17,7 @@
 
 static const struct option_row put_rows[] = {
 	OPTION_ROW(SEEDS, "seeds", 0, "FILE", PATH, 0, 0,
-	    "read seeds from FILE, one a line; - is standard input")
+	    "read seeds from FILE, one per line; - is standard input")
 	OPTION_ROW(EVERY, "every", 'n', "N", NUMBER, 1, SCHEDULE_EVERY_MAX,
 	    "so many units between two runs (1)")
 	OPTION_ROW(UNIT, "unit", 'u', "minutes|hours|days|weeks|months|years",

@@ -172,7 +172,7 @@ PRINTF_LIKE(3, 4) void task_run_log(struct task_run *, const char *level,
 void task_run_close(struct task_run *, unsigned code, const char *message,
     struct str detail);
 
-/* What the crawls of its archive are called.  Memory: `a`. */
+/* The name of the crawls that archive its calls.  Memory: `a`. */
 struct str task_run_archive_name(const struct task_run *, struct arena *a);
 /* Begin a run of the connector; `resumes`: at this attempt's cursor. */
 void task_run_open(struct task_run *, struct str params,

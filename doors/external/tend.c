@@ -203,8 +203,8 @@ is_name_used(void *arg, struct str name)
 	return map_get(arg, name) != NULL;
 }
 
-/* Those of runs that an earlier process has left, and no task goes on with.
- * Tasks were taken up before. */
+/* Complete the crawls that an earlier process left running, except those that
+ * an open task still uses.  Call it after the tasks were taken up. */
 static void
 complete_archives(struct external_door *d)
 {

@@ -1,6 +1,7 @@
 /*
- * json: a row is an object of the table's columns, one a line; as Python's json
- * module writes it, or as pandas does, without blanks and with slashes escaped.
+ * json: a row is an object of the table's columns, one per line; as Python's
+ * module json writes it, or as pandas does, without blanks and with escaped
+ * slashes.
  */
 #include "base/json.h"
 #include "engine/connector/item_json.h"

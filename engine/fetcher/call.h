@@ -51,10 +51,10 @@ enum call_end {
 struct call_received {
 	struct str url;              /* as it is archived */
 	struct str request, head;    /* as sent and as received */
-	struct str body;             /* as received; messages: one a line */
+	struct str body;             /* as received; messages: one per line */
 	struct ip ip;
 	struct wall start, end;
-	/* It did not end by being cut.  Messages that were sent, one a line:
+	/* It did not end by being cut.  Messages that were sent, one per line:
 	 * a metadata record beside the answer.  Of CALL_FRAMES: the id of the
 	 * record with the handshake. */
 	bool whole;

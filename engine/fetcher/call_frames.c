@@ -1,6 +1,6 @@
 /*
  * A call that becomes a WebSocket: its messages go to the call's owner as they
- * come, one a line.
+ * come, one per line.
  *
  *     request with a key ─► 101 ─► hello? ─► messages ... ─► close, or silence
  *

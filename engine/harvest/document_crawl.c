@@ -35,7 +35,7 @@ free_crawl(struct document_crawl *c)
 
 /* ---- The end ------------------------------------------------------------ */
 
-/* Or will be soon, as a run with the same key has left it. */
+/* Whether it has ended, or is about to: another run of the key left it. */
 static bool
 is_over(const struct document_crawl *c)
 {
@@ -47,7 +47,7 @@ is_over(const struct document_crawl *c)
 }
 
 static void
-completed(struct crawl_order *o)
+free_completed(struct crawl_order *o)
 {
 	free_crawl(CONTAINER(o, struct document_crawl, order));
 }
@@ -64,7 +64,7 @@ complete_and_free(struct document_crawl *c)
 	}
 	c->ending = true;
 	c->order = (struct crawl_order){ .crawl = c->id,
-	    .want = CRAWL_COMPLETE, .reason = "", .done = completed };
+	    .want = CRAWL_COMPLETE, .reason = "", .done = free_completed };
 	crawl_set_state(e, &c->order);
 }
 

@@ -27,7 +27,7 @@ static struct arena arena;
 static atomic_uint items, status, slow_ms;
 static struct str private_host;      /* HOST:PORT; empty: none */
 static const char *whole_body;       /* in place of a page, or NULL */
-/* Of the runs that are opened; NULL: none. */
+/* For the runs that open_from() opens; NULL: no archive. */
 static const struct document_archive *archive;
 static bool is_ending;
 
@@ -717,7 +717,7 @@ has_archived(size_t crawls, uint64_t captures, enum crawl_state state)
 }
 
 static void
-captured(struct capture_query *q)
+set_done(struct capture_query *q)
 {
 	*(bool *)q->arg = true;
 }
@@ -728,7 +728,7 @@ archived_body(uint32_t crawl, uint64_t number)
 {
 	bool done = false;
 	struct capture_query q = { .crawl = crawl, .number = number,
-	    .body = true, .body_bytes_max = 1 << 20, .done = captured,
+	    .body = true, .body_bytes_max = 1 << 20, .done = set_done,
 	    .arg = &done };
 
 	catalog_capture(engine_catalog(rig.engine), &q);
@@ -833,7 +833,7 @@ a_stop_at_the_programs_end_leaves_the_crawl(void **state)
 	document_run_stop(run);
 	ends_as(DOCUMENTS_STOPPED);
 	has_archived(1, 2, CRAWL_COMPLETE);
-	/* In a life that nobody goes on with. */
+	/* This time no run of the next process takes the crawl up. */
 	is_ending = true;
 	open_from(ORDER(""), STR_NONE);
 	RIG_UNTIL_DONE(&rig, waits);

@@ -25,7 +25,7 @@
 
 struct frames {
 	struct slot *slot;
-	struct buf waiting, out;     /* messages, one a line: the next block,
+	struct buf waiting, out;     /* messages, one per line: the next block,
 	                              * and the one on its way */
 	struct wall first, last;     /* when those of the next one came */
 	bool due, held;

@@ -211,7 +211,7 @@ sign_oauth1(const struct slot *s, struct exchange *x, struct arena *a)
 	add_field(x, "Authorization", arena_copy(a, buf_str(&value)), a);
 }
 
-/* What driver_clean_url() has cut out. */
+/* Send the whole address: the call has the one without secrets. */
 static void
 restore_url(const struct slot *s, struct exchange *x, struct arena *a)
 {

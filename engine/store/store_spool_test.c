@@ -121,7 +121,7 @@ acknowledgements(void **state)
 
 /* Several acknowledgements, or one and its status, as one commit. */
 static void
-groups(void **state)
+acknowledgements_share_a_commit(void **state)
 {
 	uint64_t id = put_task("acme", "t1").id;
 	struct store_document d[] = { { .json = STR("{}") },
@@ -425,7 +425,8 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(documents_in_order), WITH(acknowledgements), WITH(groups),
+		WITH(documents_in_order), WITH(acknowledgements),
+		WITH(acknowledgements_share_a_commit),
 		WITH(limits_of_documents), WITH(rejected_documents_are_bounded),
 		WITH(ranges_cut_rows), WITH(a_damaged_row_is_told),
 		WITH(rows_of_older_stores),

@@ -78,11 +78,11 @@ MUST_USE enum err secrets_fill(const struct secrets *, enum secret_place,
 const struct redactor *secrets_redactor(const struct secrets *);
 /* The same, and the cookies that answers set: of fetches with a session. */
 const struct redactor *secrets_session_redactor(const struct secrets *);
-/* Of a credential, for archives: the rules of API harvests, too, and values as
- * SECRET_IN_JSON has them.  NULL: these are no credential. */
+/* For archived calls with a credential: also removes what API harvests remove,
+ * and values as they are escaped in JSON.  NULL: these are a task's secrets. */
 const struct redactor *secrets_api_redactor(const struct secrets *);
-/* Whether a placeholder is in the text whose value no redactor finds, since it
- * is too short, or too long as JSON. */
+/* Whether the text has a placeholder for a value that the redactors cannot
+ * find: it is too short, or too long when escaped in JSON. */
 bool secrets_cannot_redact(const struct secrets *, struct str text);
 
 #endif

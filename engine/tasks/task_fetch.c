@@ -730,7 +730,7 @@ send_call(struct task_fetcher *f, struct task_fetch *t)
 		.archived_only = t->archived,
 		.archive = may_archive(t) ? CALL_RESPONSE : CALL_UNARCHIVED,
 		.redactor = redactor_of(t),
-		/* What a user granted serves nobody else. */
+		/* A signed call's answer is never shared. */
 		.sign = has_placeholder(t) || t->has_own_crawl ? sign : NULL,
 		.turned = t->turned == NULL ? NULL : call_turned,
 		.done = call_done,

@@ -440,7 +440,7 @@ count_captures(const char *name, size_t *crawls, bool completes)
 	return captures;
 }
 
-/* What is in WARC files and their indexes, uncompressed. */
+/* The text of all WARC files, uncompressed, and of their indexes. */
 static struct buf archived;
 
 static enum err

@@ -56,7 +56,7 @@ async function begin(page, type, seeds, credential, path) {
 	await page.click("button:has-text('New harvest')");
 	await page.getByLabel("Type", { exact: true }).selectOption(type);
 	if (seeds !== "")
-		await fill(page, "Seeds, one a line", seeds);
+		await fill(page, "Seeds, one per line", seeds);
 	await page.getByLabel("Credential", { exact: true })
 	    .selectOption(credential);
 	await fill(page, "Directory", path);
@@ -170,7 +170,7 @@ async function harvests() {
 
 	await goTo(page, "/browse/harvests");
 	await begin(page, "mastodon_account", "", "open", "../out");
-	await fill(page, "Seeds, one a line", "ada");
+	await fill(page, "Seeds, one per line", "ada");
 	await page.click("form button:has-text('Start')");
 	await until(page, "a refusal is said", () => document.body.innerText
 	    .includes("none of harvest.roots"));

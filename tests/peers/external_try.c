@@ -4,7 +4,7 @@
  *     external_try FILE form
  *     external_try FILE object ENDPOINT
  *     external_try FILE order PARAMS
- *     external_try FILE documents        one a line, from standard input
+ *     external_try FILE documents        one per line, from standard input
  *
  * It prints JSON, or one fault a line and exits with 1.
  */

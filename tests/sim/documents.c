@@ -170,7 +170,7 @@ on_ended(void *arg, const struct document_end *e)
 		sim.wrong = true;
 	}
 	CHECK(e->kind != DOCUMENTS_STOPPED || o->stop_at.ns > 0);
-	/* Nobody ends its crawl. */
+	/* No operator ends a crawl here, so only a failure interrupts. */
 	if (e->kind == DOCUMENTS_INTERRUPTED && !sim.failed) {
 		printf("sim: host %u was interrupted\n", o->host);
 		sim.wrong = true;
@@ -283,7 +283,7 @@ judge_archives(void)
 			    (unsigned long long)o->archived);
 			sim.wrong = true;
 		}
-		/* What no run was told of may be there, too. */
+		/* Answers may be archived that no run had yet. */
 		o->answers = MIN(o->answers, o->archived);
 		o->archived = 0;
 	}

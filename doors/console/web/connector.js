@@ -66,7 +66,7 @@ function make(box, app, c) {
 	clear(box, el("div.head", null, el("h1", null,
 	    plain(c.given.parameters.title) || plain(c.name))), el("p.help.about",
 	    null, plain(c.given.parameters.description)), el("section.card",
-	    null, el("h2", null, "What it is"), el("dl.facts", null,
+	    null, el("h2", null, "Details"), el("dl.facts", null,
 	    fact("Name", el("code", null, plain(c.name))), fact("Version",
 	    plain(c.given.version)), fact("Credential", credentialText(
 	    c.given.credential)), fact("Address for back ends", el("span.url",

@@ -124,7 +124,7 @@ function helpOf(p, titles) {
 	    (choices === null || choices.length > TICKED_MAX);
 
 	return [plain(p.description), boundsOf(p), p.pattern === undefined ?
-	    "" : `It matches ${plain(p.pattern)}.`, lines ? "One a line." : "",
+	    "" : `It matches ${plain(p.pattern)}.`, lines ? "One per line." : "",
 	    p["x-ui"] === "location" ? "A text, or JSON." : "",
 	    ...(p["x-restrictions"] ?? []).map((r) => `${plain(r.message)} ` +
 	    `(compared with “${plain(titles(r.target))}”).`)].filter((t) => t !== "")

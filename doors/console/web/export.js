@@ -87,7 +87,7 @@ function make(box, x, app, read) {
 	    el("section.card", null, el("h2", null, "Files"), noFile, list),
 	    el("section.card", null, el("h2", null, "Warnings and notes"),
 	    noNotes, notes),
-	    el("section.card", null, el("h2", null, "What it is"),
+	    el("section.card", null, el("h2", null, "Details"),
 	    el("dl.facts", null, el("dt", null, "Format"), el("dd", null,
 	    plain(x.format)), el("dt", null, "Type"), el("dd", null,
 	    plain(x.type)), el("dt", null, "Source"), el("dd", null, sourceOf(x,

@@ -11,8 +11,8 @@ const NEWEST = 100;                    // harvests to choose from
 const FORMATS = { csv: "csv, for spreadsheets and programs", tsv:
 	"tsv, separated by tabs", xlsx: "xlsx, a spreadsheet", html:
 	"html, to read", json: "json, the table's columns, an object a line",
-	json_full: "json_full, the whole posts, one a line", dehydrate:
-	"dehydrate, ids alone, one a line" };
+	json_full: "json_full, the whole posts, one per line", dehydrate:
+	"dehydrate, ids alone, one per line" };
 const SOURCES = [["harvests", "Harvests"], ["collection", "A collection"],
 	["seeds", "Seeds"]];
 
@@ -98,7 +98,7 @@ function makeForm(place, app, made, { types, all, given }) {
 		collection: field("Id of the collection", collection,
 		    "Of collections that start messages name; their harvests " +
 		    "may be as many as there are."),
-		seeds: field("Seeds, one a line", seeds, "A seed's id and, " +
+		seeds: field("Seeds, one per line", seeds, "A seed's id and, " +
 		    "after a blank, the id of its account: the account's posts " +
 		    "alone are exported then."),
 	};

@@ -91,7 +91,7 @@ function factsPart(task) {
 	const params = whole("Parameters"), cursor = whole("Cursor");
 	const open = (name, pre) => el("details", null, el("summary", null,
 	    name), pre);
-	const node = el("section.card", null, el("h2", null, "What it is"),
+	const node = el("section.card", null, el("h2", null, "Details"),
 	    el("dl.facts", null, fact("backend", "Back end", el("span.id", null,
 	    plain(task.backend))), fact("connector", "Connector", el("a.id",
 	    { href: connectorView(task.connector) }, plain(task.connector))),

@@ -58,7 +58,7 @@ function make(box, h, app, read) {
 
 	clear(box, el("div.head", null, el("h1", null, plain(h.id), " ", badge),
 	    exporting, steer), why, el("dl.tiles", null, found, answers, files, size),
-	    el("section.card", null, el("h2", null, "What it is"),
+	    el("section.card", null, el("h2", null, "Details"),
 	    el("dl.facts", null, el("dt", null, "Type"), el("dd", null,
 	    plain(h.type)), el("dt", null, "Directory"), el("dd", null,
 	    el("code", null, plain(h.path)), " ", copyButton(() => h.path,

@@ -319,7 +319,7 @@ async function newHarvest(place, app, read) {
 
 		clear(parts, el("p.help", null, t.help + (t.stream ?
 		    " It goes on until it is stopped." : "")),
-		    t.seeds_max !== 0 && field("Seeds, one a line", seeds,
+		    t.seeds_max !== 0 && field("Seeds, one per line", seeds,
 		    [t.token, t.uid && "by id: {\"uid\":\"…\"}"].filter(Boolean)
 		    .join("; ") + (t.fields?.length ? "; or a JSON object of " +
 		    t.fields.map((f) => f.name).join(", ") : "")),

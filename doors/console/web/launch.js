@@ -10,7 +10,7 @@ const SEEDS_MAX = 10000;
 const OWN = "\0own";                   // not a possible name of a policy
 
 /*
- * One a line: a URL, and perhaps the seconds between two fetches of its host.
+ * One per line: a URL, and perhaps the seconds between two fetches of its host.
  * Blank lines, lines that begin with "#" and repeats are left out.
  */
 export function readSeeds(text) {

@@ -265,7 +265,7 @@ function strings(f, now) {
 
 function headers(f, now) {
 	const input = el("textarea", { rows: "2", spellcheck: "false",
-	    placeholder: "Name: value, one a line", "aria-label": "Headers" },
+	    placeholder: "Name: value, one per line", "aria-label": "Headers" },
 	    Object.entries(now ?? {}).map(([k, v]) => k + ": " + v)
 	    .join("\n"));
 

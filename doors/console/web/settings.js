@@ -257,7 +257,7 @@ function schedules(root, app) {
 
 		editForm(editing, app, s ? "Edit " + s.name : "New schedule",
 		    save, null, field("Name", name), field("Seeds", seeds,
-		    "One a line."), el("div.columns", null, field("Policy",
+		    "One per line."), el("div.columns", null, field("Policy",
 		    policy), field("Tags", tags, "Every crawl it starts " +
 		    "gets them.")), when.node);
 		name.focus();

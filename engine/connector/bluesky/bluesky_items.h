@@ -1,6 +1,6 @@
 /*
  * bluesky_items -- posts of Bluesky: feeds of authors, one document an answer,
- * and frames of Jetstream, one a line, in both of its protocols.
+ * and frames of Jetstream, one per line, in both of its protocols.
  *
  * Source: contracts/platforms.md section 9, export.md section 5; lexicons
  * app.bsky.feed.post, app.bsky.richtext.facet and app.bsky.embed.*.
