@@ -43,6 +43,8 @@ struct tend {
 		struct str hash, text;
 	} *declarations;
 	size_t declarations_n, declarations_cap;
+	uint64_t *taken;             /* over from daemons that are gone */
+	size_t taken_n;
 	bool has_grants;             /* some of those that run here */
 	uint64_t *ungranted;         /* tasks whose grant is gone */
 	size_t ungranted_n;
@@ -118,14 +120,14 @@ list_open(struct tend *x, struct store *st, struct why *w)
 }
 
 static enum err
-renew_lease(struct store *st, struct wall now, struct why *w)
+renew_lease(struct tend *x, struct store *st, struct wall now, struct why *w)
 {
 	struct wall until = { now.us + LEASE_MS * INT64_C(1000) };
 	bool kept;
-	size_t taken;
 
 	enum err e = store_lease_renew(st, now, until, &kept, w);
-	return e == OK ? store_task_take_over(st, now, &taken, w) : e;
+	return e == OK ? store_task_take_over(st, now, &x->arena, &x->taken,
+	    &x->taken_n, w) : e;
 }
 
 static void
@@ -135,7 +137,7 @@ tend_tasks(struct store_job *j, struct store *st)
 	struct wall now = clock_wall();
 	struct wall before = { now.us - x->door->set.keep_ms * 1000 };
 
-	x->result = renew_lease(st, now, &x->why);
+	x->result = renew_lease(x, st, now, &x->why);
 	if (x->result == OK && x->compares)
 		x->result = list_open(x, st, &x->why);
 	if (x->result == OK && x->has_grants)
@@ -173,6 +175,18 @@ find_connector(const struct tend *x, const struct store_task *row)
 	log_error("external.version", "backend=%.*s task=%.*s why=%s",
 	    STR_FMT(row->backend), STR_FMT(row->fid), log_why(&w));
 	return NULL;
+}
+
+/* A task that was another daemon's until now and still runs here was lost
+ * unnoticed, and has moved on since: the next round takes it up anew. */
+static void
+leave_outdated(struct tend *x)
+{
+	for (size_t i = 0; i < x->taken_n; i++) {
+		struct task_run *t = task_run_of_id(x->door, x->taken[i]);
+		if (t != NULL)
+			task_run_leave(t);
+	}
 }
 
 static void
@@ -225,6 +239,8 @@ tended(struct store_job *j)
 
 	if (x->result != OK)
 		log_warn("external.tend", "why=%s", log_why(&x->why));
+	if (!d->stopping)
+		leave_outdated(x);
 	if (!d->stopping && x->result == OK && x->compares)
 		compare(x);
 	for (size_t i = 0; !d->stopping && i < x->ungranted_n; i++) {

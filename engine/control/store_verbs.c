@@ -208,6 +208,10 @@ engine_open_store_async(struct engine *e, struct why *w)
 	enum err err = engine_open_store(e->options.conf, NULL, e->data_dir,
 	    &o.store, w);
 	if (err == OK)
+		err = store_wait_for_commits(o.store, w);
+	if (err != OK)
+		store_close(&o.store);
+	if (err == OK)
 		e->store_async = store_async_new(&o);
 	return err;
 }

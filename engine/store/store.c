@@ -4,6 +4,9 @@
 #include "engine/store/store_own.h"
 #include "os/database_failure.h"
 
+/* Each lasts DATABASE_BUSY_MS_MAX at most. */
+#define COMMIT_WAITS_MAX 12u
+
 /* -- Opening -- */
 
 static size_t
@@ -51,6 +54,27 @@ store_close(struct store **stp)
 	arena_free(&st->texts);
 	mem_free(&st->policy_default);
 	mem_free(stp);
+}
+
+enum err
+store_wait_for_commits(struct store *st, struct why *w)
+{
+	enum err e;
+	unsigned tries = 0;
+
+	if (!store_is_shared(st))
+		return OK;
+	/* The row is the lock that each commit holds; see store_begin(). */
+	do {
+		e = database_begin(st->db, w);
+		if (e != OK)
+			return e;
+		struct query *q = database_query(st->db, "SELECT version FROM"
+		    " store_version FOR UPDATE");
+		query_step(q);
+		e = database_end(st->db, query_end(&q, w), w);
+	} while (e == ERR_BUSY && ++tries < COMMIT_WAITS_MAX);
+	return e;
 }
 
 bool

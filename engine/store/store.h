@@ -61,6 +61,13 @@ struct store_policy {
 MUST_USE enum err store_open(const char *dir, const struct store_options *,
     struct store **, struct why *);
 void store_close(struct store **);
+/*
+ * Wait until the commits that are under way have ended, a minute at most; in a
+ * file there are none.  A process that was killed may have sent its last
+ * commit, which the server carries out a moment later: a daemon waits for it
+ * before it reads what it keeps in memory.  Errors: BUSY.
+ */
+MUST_USE enum err store_wait_for_commits(struct store *, struct why *);
 /* Whether daemons may share it: a PostgreSQL server has it. */
 bool store_is_shared(const struct store *);
 

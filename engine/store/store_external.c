@@ -768,35 +768,48 @@ count_without_lease(struct store *st, struct wall now, size_t *n,
 	return query_end(&q, w);
 }
 
+static enum err
+take_tasks(struct store *st, struct wall now, struct arena *a,
+    uint64_t **ids, size_t *n, struct why *w)
+{
+	struct query *q = database_query(st->db, "DELETE FROM external_lease"
+	    " WHERE until <= ?1");
+	size_t cap = 0;
+
+	query_i64(q, 1, now.us);
+	enum err e = store_run(q, NULL, w);
+	if (e != OK)
+		return e;
+	q = database_query(st->db, "UPDATE external_task SET node = ?1,"
+	    " updated = ?2 WHERE" TASKS_WITHOUT_LEASE " RETURNING number");
+	query_str(q, 1, st->node);
+	query_i64(q, 2, now.us);
+	while (query_step(q)) {
+		*ids = arena_grow(a, *ids, *n, &cap, 16, sizeof(**ids));
+		(*ids)[(*n)++] = (uint64_t)query_get_i64(q, 0);
+	}
+	return query_end(&q, w);
+}
+
 enum err
-store_task_take_over(struct store *st, struct wall now, size_t *n,
-    struct why *w)
+store_task_take_over(struct store *st, struct wall now, struct arena *a,
+    uint64_t **ids, size_t *n, struct why *w)
 {
 	bool mine;
+	size_t waiting;
 
+	*ids = NULL;
 	*n = 0;
 	if (!store_is_shared(st))
 		return OK;
-	enum err e = count_without_lease(st, now, n, w);
-	if (e != OK || *n == 0)
+	enum err e = count_without_lease(st, now, &waiting, w);
+	if (e != OK || waiting == 0)
 		return e;
-	*n = 0;
 	e = store_enter(st, &mine, w);
 	if (e != OK)
 		return e;
-	struct query *q = database_query(st->db, "DELETE FROM external_lease"
-	    " WHERE until <= ?1");
-	query_i64(q, 1, now.us);
-	e = store_run(q, NULL, w);
+	e = store_leave(st, mine, take_tasks(st, now, a, ids, n, w), w);
 	if (e != OK)
-		return store_leave(st, mine, e, w);
-	q = database_query(st->db, "UPDATE external_task SET node = ?1,"
-	    " updated = ?2 WHERE" TASKS_WITHOUT_LEASE);
-	query_str(q, 1, st->node);
-	query_i64(q, 2, now.us);
-	query_step(q);
-	size_t taken = (size_t)query_changes(q);
-	e = store_leave(st, mine, query_end(&q, w), w);
-	*n = e == OK ? taken : 0;
+		*n = 0;
 	return e;
 }

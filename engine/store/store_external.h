@@ -208,11 +208,12 @@ MUST_USE enum err store_task_forget(struct store *, struct wall before,
 MUST_USE enum err store_lease_renew(struct store *, struct wall now,
     struct wall until, bool *kept, struct why *);
 /*
- * Make the open tasks of daemons whose lease has ended this daemon's; `n`: how
- * many.  Exactly one daemon gets each.
+ * Make the open tasks of daemons whose lease has ended this daemon's; `ids`,
+ * in `a`: these.  Exactly one daemon gets each.  What this one still has in
+ * memory of an earlier time is out of date.
  */
 MUST_USE enum err store_task_take_over(struct store *, struct wall now,
-    size_t *n, struct why *);
+    struct arena *a, uint64_t **ids, size_t *n, struct why *);
 
 /* ---- Spool --------------------------------------------------------------- */
 

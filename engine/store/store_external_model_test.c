@@ -333,7 +333,9 @@ renew_lease(unsigned k, struct model_task *t)
 static void
 take_over(unsigned k, struct model_task *t)
 {
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	size_t n, expected = 0;
+	uint64_t *ids;
 
 	(void)t;
 	for (size_t i = 0; i < TASKS; i++)
@@ -342,8 +344,13 @@ take_over(unsigned k, struct model_task *t)
 			tasks[i].owner = k;
 			expected++;
 		}
-	assert_int_equal(store_task_take_over(stores[k], now, &n, NULL), OK);
+	assert_int_equal(store_task_take_over(stores[k], now, &a, &ids, &n,
+	    NULL), OK);
 	assert_int_equal(n, expected);
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < TASKS; j++)
+			if (tasks[j].id == ids[i])
+				assert_int_equal(tasks[j].owner, k);
 }
 
 /* --- comparison ---------------------------------------------------------- */

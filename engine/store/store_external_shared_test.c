@@ -98,9 +98,11 @@ static size_t
 take_over(struct store *st, int now)
 {
 	struct why w = WHY_INIT;
+	uint64_t *ids;
 	size_t n;
 
-	if (store_task_take_over(st, at_second(now), &n, &w) != OK)
+	if (store_task_take_over(st, at_second(now), &arena, &ids, &n, &w) !=
+	    OK)
 		fail_msg("%s", w.text);
 	return n;
 }

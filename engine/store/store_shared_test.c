@@ -4,8 +4,10 @@
  */
 #include "engine/store/store.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -466,6 +468,54 @@ half_a_copy_is_none(void **state)
 	store_close(&file);
 }
 
+/* ---- The last commit of a process that was killed ---- */
+
+static atomic_bool has_waited;
+
+static void *
+wait_for_it(void *arg)
+{
+	struct store *st = open_node("a");
+	struct why w = WHY_INIT;
+
+	(void)arg;
+	if (store_wait_for_commits(st, &w) != OK)
+		fail_msg("%s", w.text);
+	atomic_store(&has_waited, true);
+	return st;
+}
+
+/* The server still carries it out: nothing is read before it. */
+static void
+an_unfinished_commit_is_waited_for(void **state)
+{
+	struct token *list;
+	struct database *d;
+	char text[TOKEN_TEXT_BYTES + 1];
+	pthread_t thread;
+	void *opened;
+	size_t n;
+
+	(void)state;
+	fill(a, text);
+	assert_int_equal(store_test_database(dir, &d, NULL), OK);
+	assert_int_equal(database_begin(d, NULL), OK);
+	assert_int_equal(database_do(d, "UPDATE store_version SET version ="
+	    " version + 1", NULL), OK);
+	assert_int_equal(database_do(d, "DELETE FROM token", NULL), OK);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_it, NULL), 0);
+	usleep(300000);
+	assert_false(atomic_load(&has_waited));
+	assert_int_equal(database_end(d, OK, NULL), OK);
+	assert_int_equal(pthread_join(thread, &opened), 0);
+	struct store *again = opened;
+	assert_int_equal(store_token_list(again, &arena, &list, &n, NULL),
+	    OK);
+	assert_int_equal(n, 0);
+	store_close(&again);
+	database_close(&d);
+}
+
 int
 main(void)
 {
@@ -476,6 +526,7 @@ main(void)
 		WITH(only_its_own_crawl_ends_a_wait), WITH(many_at_once),
 		WITH(settings_are_named), WITH(copies),
 		WITH(half_a_copy_is_none),
+		WITH(an_unfinished_commit_is_waited_for),
 	};
 	char *args[] = { NULL, "postgresql" };
 
