@@ -28,6 +28,8 @@ struct document_source_options {
 	struct str order;
 	struct str credential;       /* task_credential_make()'s; or empty */
 	const struct str *granted;   /* external_order_make_granted()'s */
+	const struct str *former;    /* of struct document_run_options */
+	size_t former_n;
 	/* For web_crawl: opening a run with a used key takes over its crawl. */
 	struct str key;
 	/* For a module: call choices.NAME() with this JSON argument; empty:

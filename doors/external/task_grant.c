@@ -148,7 +148,7 @@ give_token(struct task_run *t, const struct oauth_granted *g, uint64_t token)
 	task_credential_of_grant(t->connector->connector, g, &credential);
 	if (t->run == NULL)
 		task_run_open(t, t->grant.params, buf_str(&credential),
-		    t->has_moved);
+		    &g->tokens, t->has_moved);
 	else if (task_run_set_credential(t, buf_str(&credential), &w) != OK)
 		task_run_fail(t, DOCUMENT_SYSTEM, str_of(w.text));
 	explicit_bzero(credential.p, credential.cap);

@@ -611,7 +611,7 @@ task_run_archive_name(const struct task_run *t, struct arena *a)
 
 void
 task_run_open(struct task_run *t, struct str params, struct str credential,
-    bool resumes)
+    const struct oauth_tokens *tokens, bool resumes)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	const struct str tags[] = { t->backend->name, t->connector->name };
@@ -626,7 +626,10 @@ task_run_open(struct task_run *t, struct str params, struct str credential,
 	    .connector = t->connector, .params = params,
 	    .archive = t->door->set.archives ? &archive : NULL,
 	    .credential = credential, .granted = t->grant.has_values ?
-	    t->grant.values : NULL, .key = make_key(t, &a),
+	    t->grant.values : NULL,
+	    .former = tokens != NULL ? tokens->former : NULL,
+	    .former_n = tokens != NULL ? tokens->former_n : 0,
+	    .key = make_key(t, &a),
 	    .cursor = buf_str(&t->cursor), .resumes = resumes,
 	    .batch = task_spool_take, .note = note_connector,
 	    .ended = run_ended, .arg = t };
@@ -760,7 +763,7 @@ task_run_begin(struct external_door *d, const struct store_task *row,
 	if (t->grant.id.n > 0)
 		task_grant_begin(t, params);
 	else
-		task_run_open(t, params, credential, false);
+		task_run_open(t, params, credential, NULL, false);
 }
 
 /* Whether the run had a secret that only this process's memory had. */
@@ -821,7 +824,7 @@ task_run_take_up(struct external_door *d, const struct store_task *row,
 	} else if (t->grant.id.n > 0) {
 		task_grant_begin(t, t->params);
 	} else {
-		task_run_open(t, t->params, STR_NONE, t->has_moved);
+		task_run_open(t, t->params, STR_NONE, NULL, t->has_moved);
 	}
 }
 

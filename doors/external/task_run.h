@@ -174,9 +174,10 @@ void task_run_close(struct task_run *, unsigned code, const char *message,
 
 /* The name of the crawls that archive its calls.  Memory: `a`. */
 struct str task_run_archive_name(const struct task_run *, struct arena *a);
-/* Begin a run of the connector; `resumes`: at this attempt's cursor. */
+/* Begin a run of the connector; `resumes`: at this attempt's cursor.  `tokens`
+ * are those of the credential; NULL: it is of no grant. */
 void task_run_open(struct task_run *, struct str params,
-    struct str credential, bool resumes);
+    struct str credential, const struct oauth_tokens *tokens, bool resumes);
 /* The connector cannot go on: close the task with 500. */
 void task_run_fail(struct task_run *, enum document_fault, struct str text);
 

@@ -54,6 +54,8 @@
 #define OAUTH_ACCOUNT_BYTES_MAX 1024u
 #define OAUTH_NAME_BYTES_MAX 256u             /* of a user; an address */
 #define OAUTH_HEADERS_MAX 4u
+#define OAUTH_FORMER_MAX 4u
+#define OAUTH_FORMER_BYTES_MAX 16384u         /* of all of them */
 /* 9999-12-31: what does not expire. */
 #define OAUTH_NEVER ((struct wall){ INT64_C(253402214400) * US_PER_S })
 
@@ -221,6 +223,10 @@ struct oauth_tokens {
 	struct wall expiry;
 	/* When 10 % of its life are left; us 0: it is not refreshed. */
 	struct wall refresh_at;
+	/* The access tokens before it, newest first: an API may repeat one, and
+	 * they are cut out of archives, too. */
+	struct str former[OAUTH_FORMER_MAX];
+	size_t former_n;
 };
 
 struct oauth_account {
@@ -241,7 +247,8 @@ bool oauth_read_request_token(int status, struct str body, struct arena *a,
  * Tokens of an exchange or a refresh, and what the reply tells about the
  * account if the declaration has a profile without an address; else `account`
  * is empty.  `before` are the tokens that were refreshed, or NULL: a refresh
- * token that is not replaced stays, with its end.
+ * token that is not replaced stays, with its end, and `former` begins with
+ * their access token.
  */
 bool oauth_read_tokens(const struct oauth_flow *, int status, struct str body,
     const struct oauth_tokens *before, struct arena *a, struct oauth_tokens *,

@@ -5,7 +5,7 @@
  *      "parameters":{"instance":"social.example"}}
  *     {"client_id":"i","client_secret":"s","access":"a","refresh":"r",
  *      "access_ends":1795166296000000,"refresh_ends":253402214400000000,
- *      "account":"https://social.example/@ada","name":"Ada",
+ *      "former":["b"],"account":"https://social.example/@ada","name":"Ada",
  *      "parameters":{"instance":"social.example"}}
  *
  * Moments are microseconds since 1970.
@@ -67,6 +67,8 @@ oauth_granted_write(const struct oauth_declaration *d,
 	json_u64(out, "refresh_ends", (uint64_t)t->refresh_ends.us);
 	json_u64(out, "expiry", (uint64_t)t->expiry.us);
 	json_u64(out, "refresh_at", (uint64_t)t->refresh_at.us);
+	if (t->former_n > 0)
+		json_strs(out, "former", t->former, t->former_n);
 	put_given(out, "account", g->account.account);
 	put_given(out, "name", g->account.name);
 	put_given(out, "email", g->account.email);
@@ -106,6 +108,21 @@ take_needed(struct reading *r, const char *name)
 
 	r->bad |= s.n == 0;
 	return s;
+}
+
+static void
+take_former(struct reading *r, struct oauth_tokens *t)
+{
+	yyjson_val *list = yyjson_obj_get(r->root, "former"), *v;
+	size_t i, n;
+
+	r->bad |= list != NULL && !yyjson_is_arr(list);
+	yyjson_arr_foreach(list, i, n, v) {
+		r->bad |= !yyjson_is_str(v);
+		if (t->former_n < OAUTH_FORMER_MAX)
+			t->former[t->former_n++] = arena_copy(r->a,
+			    json_text(v));
+	}
 }
 
 static struct wall
@@ -173,6 +190,7 @@ oauth_granted_read(const struct oauth_declaration *d, struct str text,
 		.expiry = take_moment(&r, "expiry"),
 		.refresh_at = take_moment(&r, "refresh_at"),
 	};
+	take_former(&r, &g->tokens);
 	g->account = (struct oauth_account){
 		.account = take_text(&r, "account"),
 		.name = take_text(&r, "name"),

@@ -282,6 +282,28 @@ read_refresh(yyjson_val *root, const struct oauth_tokens *before,
 	return is_token(refresh);
 }
 
+static void
+add_former(struct oauth_tokens *t, struct str token, struct arena *a)
+{
+	size_t bytes = token.n;
+
+	for (size_t i = 0; i < t->former_n; i++)
+		bytes += t->former[i].n;
+	if (t->former_n < OAUTH_FORMER_MAX && bytes <= OAUTH_FORMER_BYTES_MAX)
+		t->former[t->former_n++] = arena_copy(a, token);
+}
+
+static void
+keep_former(struct oauth_tokens *t, const struct oauth_tokens *before,
+    struct arena *a)
+{
+	/* Some providers give the same one until it ends. */
+	if (!str_eq(before->access, t->access))
+		add_former(t, before->access, a);
+	for (size_t i = 0; i < before->former_n; i++)
+		add_former(t, before->former[i], a);
+}
+
 static bool
 read_tokens2(const struct oauth_flow *flow, yyjson_val *root,
     const struct oauth_tokens *before, struct arena *a,
@@ -300,6 +322,8 @@ read_tokens2(const struct oauth_flow *flow, yyjson_val *root,
 		    "token is not of type bearer");
 	t->access = arena_copy(a, access);
 	t->access_ends = end_of_life(flow->now, life);
+	if (before != NULL)
+		keep_former(t, before, a);
 	if (!read_refresh(root, before, flow->now, a, t))
 		return put_fault(f, OAUTH_ACTOR_OPERATOR, "the provider's "
 		    "refresh token could not be used");

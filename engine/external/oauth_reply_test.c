@@ -175,6 +175,40 @@ a_refresh_keeps_what_is_not_replaced(void **state)
 	assert_int_equal(t.expiry.us, after_s(9000));
 }
 
+/* Archives are kept free of the last ones, too; all fit into a sealed text. */
+static void
+a_refresh_knows_the_tokens_before_it(void **state)
+{
+	static char *const names[] = { "a1", "a2", "a3", "a4", "a5", "a6" };
+	static char large[OAUTH_TOKEN_BYTES_MAX];
+	struct oauth_tokens t = { .access = STR("a0") };
+
+	(void)state;
+	begin_flow(OAUTH_PLAIN);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		char reply[60];
+		struct oauth_tokens before = t;
+		snprintf(reply, sizeof(reply), "{'access_token':'%s'}",
+		    names[i]);
+		t = tokens(reply, &before);
+		assert_int_equal(t.former_n, MIN(i + 1, OAUTH_FORMER_MAX));
+		assert_true(str_eq(t.former[0], before.access));
+	}
+	assert_text(t.former[OAUTH_FORMER_MAX - 1], "a2");
+	/* The same one with a new end. */
+	struct oauth_tokens before = t;
+	t = tokens("{'access_token':'a6','expires_in':100}", &before);
+	assert_text(t.former[0], "a5");
+	/* Three of these are too many bytes. */
+	memset(large, 'x', sizeof(large));
+	before = (struct oauth_tokens){ .access = { large, sizeof(large) },
+		.former = { { large, sizeof(large) }, STR("a7") },
+		.former_n = 2 };
+	t = tokens("{'access_token':'a8'}", &before);
+	assert_int_equal(t.former_n, 2);
+	assert_int_equal(t.former[1].n, sizeof(large));
+}
+
 static void
 tokens_that_are_of_no_use(void **state)
 {
@@ -482,6 +516,7 @@ main(void)
 		cmocka_unit_test(tokens_say_when_they_end),
 		cmocka_unit_test(lifetimes_that_make_no_sense_are_ignored),
 		cmocka_unit_test(a_refresh_keeps_what_is_not_replaced),
+		cmocka_unit_test(a_refresh_knows_the_tokens_before_it),
 		cmocka_unit_test(tokens_that_are_of_no_use),
 		cmocka_unit_test(replies_are_bounded),
 		cmocka_unit_test(an_error_says_who_must_act),

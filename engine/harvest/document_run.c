@@ -390,7 +390,8 @@ open_driver(struct document_run *r, struct why *w)
 	struct driver_options d = { .engine = r->all->engine,
 	    .home = r->all->home, .budgets = r->all->budgets,
 	    .order = &r->text.order, .secrets = r->text.secrets,
-	    .secrets_n = r->text.secrets_n, .totals = &r->totals,
+	    .secrets_n = r->text.secrets_n, .former = o->former,
+	    .former_n = o->former_n, .totals = &r->totals,
 	    .private_hosts = arena_copy_list(&r->arena, o->private_hosts,
 	    o->private_n), .private_n = o->private_n,
 	    .tries_max = o->tries_max > 0 ? o->tries_max :
@@ -431,7 +432,7 @@ begin_run(struct document_run *r)
 {
 	/* They are the caller's. */
 	r->options.order = r->options.cursor = STR_NONE;
-	r->options.private_hosts = NULL;
+	r->options.private_hosts = r->options.former = NULL;
 	if (r->driver == NULL) {
 		end_run(r, DOCUMENTS_DONE);
 		return;

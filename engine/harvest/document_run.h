@@ -115,6 +115,10 @@ struct document_run_options {
 	 * but for the credentials, is still the same; else the run starts over.
 	 */
 	struct str cursor;
+	/* Values of earlier credentials, with which the cursor may have been
+	 * made: they are cut out of records, too. */
+	const struct str *former;
+	size_t former_n;
 	/* The cursor was kept with a batch of this run, by an earlier process;
 	 * if it says that the run has ended, it has. */
 	bool resumes;

@@ -390,6 +390,7 @@ driver_open(const struct driver_options *o, struct driver **out,
 		d->slots[i].timer.fire = turn_came;
 	}
 	take_fingerprint(d);
+	driver_take_former(d);
 	driver_make_redactor(d);
 	enum err e = d->connector->open(o->order, &d->run, w);
 	if (e == OK)

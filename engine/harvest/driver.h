@@ -68,6 +68,10 @@ struct driver_options {
 	const struct connector_order *order;     /* kept by the caller */
 	const struct driver_secret *secrets;     /* likewise */
 	size_t secrets_n;
+	/* Values of earlier credentials, which `saved` may have: they are cut
+	 * out of records, too; copied. */
+	const struct str *former;
+	size_t former_n;
 	struct totals *totals;                   /* likewise */
 	unsigned tries_max;          /* of the harvest */
 	unsigned call_tries_max;     /* of a call; 0: DRIVER_TRIES_MAX */

@@ -298,24 +298,50 @@ driver_make_redactor(struct driver *d)
 	arena_free(&a);
 }
 
+static void
+begin_former(struct driver_former *f, size_t n)
+{
+	*f = (struct driver_former){ .memory = SECRET_MEMORY_INIT };
+	f->values = secret_memory_take(&f->memory, n * sizeof(*f->values));
+}
+
+static void
+add_former(struct driver_former *f, struct str value)
+{
+	f->values[f->n++] = secret_memory_copy(&f->memory, value);
+}
+
 void
 driver_keep_former(struct driver *d)
 {
 	const struct driver_options *o = &d->options;
 	struct driver_former *last = &d->former[DRIVER_FORMER_MAX - 1];
-	struct driver_former f = { .memory = SECRET_MEMORY_INIT };
+	struct driver_former f;
 
 	if (!o->archives || o->secrets_n == 0)
 		return;
-	f.values = secret_memory_take(&f.memory, o->secrets_n *
-	    sizeof(*f.values));
+	begin_former(&f, o->secrets_n);
 	for (size_t i = 0; i < o->secrets_n; i++)
-		f.values[f.n++] = secret_memory_copy(&f.memory,
-		    o->secrets[i].value);
+		add_former(&f, o->secrets[i].value);
 	secret_memory_free(&last->memory);
 	memmove(d->former + 1, d->former, (DRIVER_FORMER_MAX - 1) *
 	    sizeof(*d->former));
 	d->former[0] = f;
+}
+
+void
+driver_take_former(struct driver *d)
+{
+	struct driver_options *o = &d->options;
+
+	if (o->archives && o->former_n > 0) {
+		begin_former(&d->former[0], o->former_n);
+		for (size_t i = 0; i < o->former_n; i++)
+			add_former(&d->former[0], o->former[i]);
+	}
+	/* They are the caller's. */
+	o->former = NULL;
+	o->former_n = 0;
 }
 
 void

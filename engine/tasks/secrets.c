@@ -32,6 +32,8 @@ struct secrets {
 	struct redactor *api_redactor;       /* of a credential; or NULL */
 	bool is_cut;                         /* it lacks values as JSON */
 	struct secret_memory values;         /* of a credential */
+	struct str *list;                    /* them, then the former ones */
+	size_t list_n;
 	struct arena arena;
 };
 
@@ -209,16 +211,17 @@ make_api_redactor(struct secrets *s, const struct str *values, size_t n)
 
 struct secrets *
 secrets_of_credential(const struct secret_value *values, size_t n,
-    const struct str *hosts, size_t hosts_n)
+    const struct str *hosts, size_t hosts_n, const struct str *former,
+    size_t former_n)
 {
 	struct secrets *s = mem_new(sizeof(*s));
-	struct str texts[SECRETS_MAX];
 
-	CHECK(n <= SECRETS_MAX);
+	CHECK(n <= SECRETS_MAX && former_n <= SECRETS_MAX - n);
 	atomic_init(&s->users, 1);
 	s->open = CREDENTIAL_OPEN;
 	s->open_coded = CREDENTIAL_OPEN_CODED;
 	hosts = arena_copy_list(&s->arena, hosts, hosts_n);
+	s->list = ARENA_ARRAY(&s->arena, struct str, n + former_n);
 	for (size_t i = 0; i < n; i++) {
 		struct secret *one = ARENA_NEW(&s->arena, struct secret);
 		*one = (struct secret){ arena_copy(&s->arena, values[i].name),
@@ -226,10 +229,13 @@ secrets_of_credential(const struct secret_value *values, size_t n,
 		    hosts_n };
 		CHECK(is_name(one->name));
 		CHECK(map_put(&s->by_name, one->name, one) == NULL);
-		texts[i] = one->value;
+		s->list[s->list_n++] = one->value;
 	}
-	make_redactors(s, texts, n);
-	make_api_redactor(s, texts, n);
+	for (size_t i = 0; i < former_n; i++)
+		s->list[s->list_n++] = secret_memory_copy(&s->values,
+		    former[i]);
+	make_redactors(s, s->list, s->list_n);
+	make_api_redactor(s, s->list, s->list_n);
 	return s;
 }
 
@@ -250,6 +256,13 @@ secrets_load(const char *path, struct secrets **out, struct why *w)
 		explicit_bzero(text.p, text.n);
 	return e == OK ? OK : why_field(w, e, "script.secrets_file", "%s: %s",
 	    path, inner.text);
+}
+
+const struct str *
+secrets_credential_values(const struct secrets *s, size_t *n)
+{
+	*n = s->list_n;
+	return s->list;
 }
 
 struct secrets *

@@ -39,12 +39,20 @@ MUST_USE enum err secrets_parse(struct str json, struct secrets **,
  * {{credential.NAME}}.  `hosts` are those of secrets_fill()'s `host`.  All
  * texts are copied; names are different and as a secret's.  Values of fewer
  * than REDACT_VALUE_MIN bytes are not found in answers.
+ *
+ * `former` are values of earlier credentials.  The redactors take them out,
+ * too, since an API may repeat one; no placeholder stands for them.  All values
+ * together are at most SECRETS_MAX.
  */
 struct secret_value {
 	struct str name, value;
 };
 struct secrets *secrets_of_credential(const struct secret_value *, size_t n,
-    const struct str *hosts, size_t hosts_n);
+    const struct str *hosts, size_t hosts_n, const struct str *former,
+    size_t former_n);
+/* The values of a credential, and behind them the former ones.  NULL, and 0:
+ * these are a task's secrets. */
+const struct str *secrets_credential_values(const struct secrets *, size_t *n);
 struct secrets *secrets_hold(struct secrets *);
 void secrets_drop(struct secrets **);
 

@@ -189,7 +189,7 @@ a_credential_is_filled_in_for_its_hosts(void **state)
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	FREED(buf_free) struct buf b = BUF_INIT;
 	struct secrets *s = secrets_of_credential(values, ARRAY_LEN(values),
-	    hosts, ARRAY_LEN(hosts));
+	    hosts, ARRAY_LEN(hosts), NULL, 0);
 	struct str out, text = STR("/{{credential.pin}}/{{secret.token}}");
 
 	(void)state;
@@ -224,7 +224,7 @@ a_credential_is_found_as_json(void **state)
 	FREED(buf_free) struct buf out = BUF_INIT, names = BUF_INIT;
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct secrets *s = secrets_of_credential(values, ARRAY_LEN(values),
-	    hosts, ARRAY_LEN(hosts));
+	    hosts, ARRAY_LEN(hosts), NULL, 0);
 	struct str body;
 
 	(void)state;
@@ -246,6 +246,38 @@ a_credential_is_found_as_json(void **state)
 	secrets_drop(&s);
 }
 
+/* An earlier credential's values are in no record. */
+static void
+former_values_are_taken_out(void **state)
+{
+	static const struct str hosts[] = { STR("a.example") };
+	static const struct secret_value value = { STR("token"),
+		STR("canary-new") };
+	static const struct str former[] = { STR("canary-\"old"),
+		STR("canary-older") };
+	FREED(buf_free) struct buf out = BUF_INIT, names = BUF_INIT;
+	struct secrets *s = secrets_of_credential(&value, 1, hosts, 1, former,
+	    ARRAY_LEN(former));
+	size_t n;
+
+	(void)state;
+	assert_true(redact_text(secrets_api_redactor(s), STR("canary-new, "
+	    "canary-\"old, canary-\\\"old, canary-older, canary"), &out,
+	    &names));
+	assert_true(str_eq(buf_str(&out), STR("REDACTED, REDACTED, REDACTED, "
+	    "REDACTED, canary")));
+	assert_true(redact_finds(secrets_session_redactor(s), former[1]));
+	assert_true(redact_finds(secrets_redactor(s), former[0]));
+	const struct str *all = secrets_credential_values(s, &n);
+	assert_int_equal(n, 3);
+	assert_true(str_eq(all[0], value.value) && str_eq(all[2], former[1]));
+	secrets_drop(&s);
+	assert_int_equal(secrets_load(NULL, &s, NULL), OK);
+	assert_null(secrets_credential_values(s, &n));
+	assert_int_equal(n, 0);
+	secrets_drop(&s);
+}
+
 /* Values that are long when JSON has them. */
 static void
 long_values_are_known_not_to_be_found(void **state)
@@ -258,7 +290,8 @@ long_values_are_known_not_to_be_found(void **state)
 	for (size_t more = 0; more <= 1; more++) {
 		const struct secret_value v = { STR("token"),
 			{ text, sizeof(text) - 1 + more } };
-		struct secrets *s = secrets_of_credential(&v, 1, hosts, 1);
+		struct secrets *s = secrets_of_credential(&v, 1, hosts, 1,
+		    NULL, 0);
 		assert_int_equal(secrets_cannot_redact(s,
 		    STR("{{credential.token}}")), more);
 		secrets_drop(&s);
@@ -273,7 +306,8 @@ long_values_are_known_not_to_be_found(void **state)
 			many[i] = (struct secret_value){ str_of(names[i]),
 				{ text, 8 } };
 		}
-		struct secrets *s = secrets_of_credential(many, n, hosts, 1);
+		struct secrets *s = secrets_of_credential(many, n, hosts, 1,
+		    NULL, 0);
 		assert_int_equal(secrets_cannot_redact(s,
 		    STR("{{credential.n0}}")), !less);
 		secrets_drop(&s);
@@ -345,6 +379,7 @@ main(void)
 		cmocka_unit_test(placeholders_are_recognised),
 		cmocka_unit_test(a_credential_is_filled_in_for_its_hosts),
 		cmocka_unit_test(a_credential_is_found_as_json),
+		cmocka_unit_test(former_values_are_taken_out),
 		cmocka_unit_test(long_values_are_known_not_to_be_found),
 		cmocka_unit_test(answers_lose_every_form_of_a_value),
 		cmocka_unit_test(a_file_is_its_owners_alone),

@@ -35,6 +35,8 @@
 #define MODULE_STATE_JSON_MAX (SCRIPT_STATE_BYTES_MAX * 2)
 /* Keys of a credential. */
 #define MODULE_CREDENTIAL_MAX 32u
+/* Values of earlier credentials that are cut out of records. */
+#define MODULE_FORMER_MAX 32u
 /* The code of a run that was too long without a host call. */
 #define MODULE_CODE_WALL "limit_wall"
 
@@ -60,6 +62,9 @@ struct module_run_options {
 	struct str argument;         /* JSON, the second one; or empty */
 	struct str params;           /* in their normal form */
 	struct str credential;       /* a JSON object of texts; or empty */
+	/* As those of struct document_run_options. */
+	const struct str *former;
+	size_t former_n;
 	unsigned tries_max;          /* of a fetch; 0: fetch.tries_max */
 	const struct document_archive *archive;      /* copied; NULL: none */
 	/* As those of struct document_run_options. */

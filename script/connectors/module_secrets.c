@@ -147,14 +147,42 @@ add_params(struct making *m, yyjson_val *params, struct why *w)
 }
 
 static void
+add_former(const struct making *m, struct str value, struct str *former,
+    size_t *n)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (str_eq(m->list[i].value, value))
+			return;
+	for (size_t i = 0; i < *n; i++)
+		if (str_eq(former[i], value))
+			return;
+	if (*n < MODULE_FORMER_MAX)
+		former[(*n)++] = value;
+}
+
+/* An API may repeat what it was sent before, so values that are replaced stay
+ * known. */
+static void
 make_secrets(struct module_run *r, const struct making *m)
 {
-	size_t n;
-	const struct str *hosts = external_connector_hosts(
-	    r->options.connector, &n);
+	struct module_run_options *o = &r->options;
+	struct str former[MODULE_FORMER_MAX];
+	size_t hosts_n, former_n = 0, n = 0;
+	const struct str *hosts = external_connector_hosts(o->connector,
+	    &hosts_n);
+	const struct str *before = r->secrets == NULL ? NULL :
+	    secrets_credential_values(r->secrets, &n);
 
+	for (size_t i = 0; i < n; i++)
+		add_former(m, before[i], former, &former_n);
+	for (size_t i = 0; i < o->former_n; i++)
+		add_former(m, o->former[i], former, &former_n);
+	struct secrets *s = secrets_of_credential(m->list, m->n, hosts,
+	    hosts_n, former, former_n);
 	secrets_drop(&r->secrets);
-	r->secrets = secrets_of_credential(m->list, m->n, hosts, n);
+	r->secrets = s;
+	/* They were the caller's, for the first time. */
+	o->former_n = 0;
 }
 
 static yyjson_doc *

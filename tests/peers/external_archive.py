@@ -389,11 +389,17 @@ def secret():
     api.forget()
 
 
+def has_former(sent):
+    """Whether the address repeats another token than the header's."""
+    path, fields = sent
+    return path.partition("page=")[2] not in ("", fields["Authorization"][7:])
+
+
 def renewed():
     """Tokens of a user, renewed while the task runs; the API repeats them in
     the address of the next page."""
     s = Door("users", place, api, b, "external.archive=on")
-    provider.life_s, api.delay_s = 4, 1.2
+    provider.life_s, api.delay_s, repeated = 4, 1.2, set()
     handle, _ = sign_in(s, provider.granted(), uuid="long")
     s.begins("n1", b, by_handle(handle))
     same("renewed: done", s.ends("n1", 60), "done")
@@ -401,14 +407,31 @@ def renewed():
     tokens = {x[1].get("Authorization") for x in api.sent}
     check("renewed: several tokens", len(tokens) > 1, tokens)
     check("renewed: a former one is in an address", any(
-        x[0].partition("page=")[2] not in ("", x[1]["Authorization"][7:])
-        for x in api.sent), api.sent)
+        has_former(x) for x in api.sent), api.sent)
     check("renewed: its crawl is complete", is_complete(s, "/account/n1"),
           crawls_of(s, "/account/n1"))
     found = [x for c in crawls_of(s, "/account/n1")
              for x in exchanges(s, c["id"])]
     same("renewed: each answer has a record", sorted(x[1:] for x in found),
          sorted(x[1:] for x in api.served))
+    repeated.update(x[0].partition("page=")[2] for x in api.sent)
+    # The token is renewed while the daemon is away: the address of the next
+    # page, which the cursor has, repeats one that the new run was not given.
+    s.begins("n2", b, by_handle(handle))
+    check("renewed: it is under way", wait_until(
+        lambda: len(b.ids("n2")) >= PAGE, 30))
+    s.kill()
+    provider.access.clear()
+    time.sleep(provider.life_s)
+    api.sent.clear()
+    s.start()
+    same("renewed: done after a restart", s.ends("n2", 60), "done")
+    same("renewed: its documents", len(b.ids("n2")), 45)
+    check("renewed: its first address repeats a former token", has_former(
+        api.sent[0]), api.sent)
+    check("renewed: its crawl is complete", is_complete(s, "/account/n2"),
+          crawls_of(s, "/account/n2"))
+    repeated.update(x[0].partition("page=")[2] for x in api.sent)
     same("renewed: it ends", s.stop(), 0)
     words = Canaries(planted="things", **{f"token{i}": x for i, x in enumerate(
         (*provider.given, provider.client[1]))})
@@ -418,7 +441,7 @@ def renewed():
     # A cursor has the address of the next page as the API has given it: a run
     # goes on there, with an archive or without.
     words.hits["store"] -= {f"token{i}" for i, x in enumerate(provider.given)
-                            if any("page=" + x in y[0] for y in api.sent)}
+                            if x in repeated}
     for where in words.hits:
         words.hits[where].discard("planted")
     words.compare()
