@@ -11,12 +11,12 @@
 #define BRANCHES 30
 
 static struct rig rig;
-static atomic_bool broken, forbidden, slow_robots;
+static atomic_bool broken, forbidden, slow_robots, slow_pages;
 
 /*
  * "/": links to /a/0 ... and /b/0 ...; /a/N links to /b/late/N.  /flaky/...
  * ends the connection while `broken`; robots.txt forbids /shy/ while
- * `forbidden`.
+ * `forbidden`.  While `slow_pages` a crawl takes some ten seconds.
  */
 static void
 site(struct str path, struct rig_page *p)
@@ -35,7 +35,7 @@ site(struct str path, struct rig_page *p)
 			    "<a href=/b/%d>x</a>", i, i);
 	} else if (str_starts(path, STR("/a/")) &&
 	    str_to_u64(str_from(path, 3), &n)) {
-		p->delay_ms = 10;
+		p->delay_ms = atomic_load(&slow_pages) ? 400 : 10;
 		buf_printf(&p->body, "<a href=/b/late/%d>x</a>", (int)n);
 	} else if (str_eq(path, STR("/trouble"))) {
 		buf_put_text(&p->body, "<a href=/flaky/0>x</a>"
@@ -345,6 +345,7 @@ many_at_once(void **state)
 	char pattern[8][20];
 
 	(void)state;
+	atomic_store(&slow_pages, true);
 	rig_open(&rig, site, NULL);
 	rig_start(&rig);
 	uint32_t first = rig_launch(&rig, "/", SLOW);
@@ -376,6 +377,7 @@ many_at_once(void **state)
 		    a[i].why.err == ERR_CLOSED);
 		arena_free(&a[i].arena);
 	}
+	atomic_store(&slow_pages, false);
 	rig_start(&rig);
 	rig_until_state(&rig, first, CRAWL_COMPLETE);
 	rig_until_state(&rig, second, CRAWL_COMPLETE);

@@ -188,7 +188,9 @@ has_pages(bool start, unsigned first, unsigned end)
 	size_t host = rig_url(&rig, "/").n - 1;
 
 	memset(seen, 0, sizeof(seen));
-	assert_int_equal(ids_n, start + end - first);
+	if (ids_n != start + end - first)
+		fail_msg("%zu documents, not %u; %zu notes of addresses that "
+		    "could not be fetched", ids_n, start + end - first, notes);
 	for (size_t i = 0; i < ids_n; i++) {
 		struct str path = str_from(ids[i], host);
 		uint64_t n = 0;

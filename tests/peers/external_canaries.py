@@ -300,6 +300,11 @@ def crashed(s):
     begin(s, s.name)
     check("the task waits", wait_until(lambda: "rate limit" in s.look(
         s.name, "secret").get("waiting", "")), s.look(s.name, "secret"))
+    # A status tells the back end that.
+    calls = -1
+    while calls < len(b.calls):
+        calls = len(b.calls)
+        time.sleep(2)
     s.child.send_signal(6)
     s.child.wait(60)
     api.limited = False

@@ -27,12 +27,13 @@ def slow_line(t):
         info(f"http://{k}/b{i}", k, t.crawl) for k in (ka, kb, ka)])
         for i in range(20)]), [(str(i), ["OK", "OK", "SKIPPED"])
                                for i in range(20)])
-    took = []
+    took, relay.delay = [], 1
     for _ in range(5):
         began = time.monotonic()
         t.c.fill(K("http://own/", ka, t.crawl, 1))
         took.append(time.monotonic() - began)
-    t.check("own keys are not slow", min(took) < 0.19, took)
+    relay.delay = 0.1
+    t.check("own keys are not slow", min(took) < 2, took)
     t.same("numbers", (t.c.count(t.crawl), t.c.size("", t.crawl)[0],
                        len(t.c.urls(t.crawl)), t.c.queues(t.crawl)),
            (241, 241, 241, sorted((ka, kb))))
