@@ -150,9 +150,11 @@ static void
 make_cluster(struct postgresql_test *p)
 {
 	const char *place = getenv("ARGIOPE_POSTGRESQL_KEPT");
+	const char *folder = getenv("ARGIOPE_POSTGRESQL_FOLDER");
 	char kept[256];
 
-	snprintf(p->dir, sizeof(p->dir), "/tmp/argiope-pg-XXXXXX");
+	snprintf(p->dir, sizeof(p->dir), "%s/argiope-pg-XXXXXX",
+	    folder == NULL ? "/tmp" : folder);
 	if (mkdtemp(p->dir) == NULL || chmod(p->dir, 0755) != 0)
 		fail_at(p, "cannot make a folder");
 	snprintf(p->data, sizeof(p->data), "%s/data", p->dir);

@@ -1,11 +1,11 @@
 /*
  * postgresql_testing -- a PostgreSQL cluster of a test's own.
  *
- * It lies in a folder of its own, listens on a Unix socket there and nowhere
- * else, and syncs as a real one.  The server is a child of the test and ends
- * with it.  PostgreSQL refuses root: started as root, it runs as the user
- * postgres, or nobody.  Texts sort by the rules of English, so that only
- * COLLATE "C" sorts them by bytes.
+ * It lies in a folder of its own below $ARGIOPE_POSTGRESQL_FOLDER, or /tmp, and
+ * listens on a Unix socket there and nowhere else; it syncs as a real one.  The
+ * server is a child of the test and ends with it.  PostgreSQL refuses root:
+ * started as root, it runs as the user postgres, or nobody.  Texts sort by the
+ * rules of English, so that only COLLATE "C" sorts them by bytes.
  *
  * Where $ARGIOPE_POSTGRESQL_KEPT names a folder, the first test leaves its new
  * cluster there, and the others copy that.

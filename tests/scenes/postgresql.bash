@@ -31,7 +31,7 @@ start_server() {
 
 postgresql() {
 	# Not in TMPDIR: that may be a folder which only its maker enters.
-	PG=$(mktemp -d /tmp/argiope-pg-XXXXXX)
+	PG=$(mktemp -d "${ARGIOPE_POSTGRESQL_FOLDER:-/tmp}/argiope-pg-XXXXXX")
 	[ "$(id -u)" != 0 ] || chown postgres "$PG"
 	pg_run "$PG_BIN/initdb" -D "$PG/data" -U argiope --auth=trust \
 		--encoding=UTF8 --locale=C.UTF-8 --no-sync >"$PG/initdb" &&
