@@ -52,11 +52,19 @@ def work_folder():
     return path
 
 
-def fresh(name):
-    """An empty folder of that name in the work folder."""
-    path = os.path.join(work_folder(), name)
+def fresh(name, in_memory=False):
+    """An empty folder of that name in the work folder, or in a tmpfs."""
+    path = os.path.join(memory_folder() if in_memory else work_folder(), name)
     shutil.rmtree(path, ignore_errors=True)
     os.makedirs(path)
+    return path
+
+
+@functools.lru_cache(None)
+def memory_folder():
+    """A folder in a tmpfs; it goes when the bench ends."""
+    path = tempfile.mkdtemp(prefix="argiope-bench-", dir="/dev/shm")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path
 
 

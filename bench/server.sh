@@ -9,8 +9,10 @@
 #
 # SITE, POSTGRESQL and SECOND are base URLs, each on a free port of its own;
 # LOGGED is the synthetic site with an access log, FOLDER/access.log: seconds,
-# path, status, "OK" when the answer went out whole.  POSTGRESQL and SECOND are
-# empty where their Debian packages are not installed.
+# path, status, "OK" when the answer went out whole.  SITE is also served on the
+# addresses 127.0.0.2 to 127.0.0.64.  POSTGRESQL, RUST and SECOND are empty where
+# their Debian packages (postgresql-doc-15, rust-doc, openjdk-17-doc) are not
+# installed.
 #
 # It runs as whoever calls it, two workers, in the background.
 set -euo pipefail
@@ -33,6 +35,7 @@ documents() {
 }
 
 postgresql=$(documents /usr/share/doc/postgresql-doc-{15,16,17,18}/html)
+rust=$(documents /usr/share/doc/rust-doc/html /usr/share/doc/rust/html)
 second=$(documents /usr/share/cppreference/doc/html/en \
     /usr/share/doc/openjdk-{17,21}-jre-headless/api)
 # Its pages use styles and images that lie beside the folder.
@@ -53,6 +56,13 @@ one_server() {
 	printf 'server {\n\tlisten 127.0.0.1:%s backlog=4096 reuseport;\n' "$1"
 	printf '\troot %s;\n\t%s\n' "$2" "${3:-}"
 	printf '\tlocation = /-/status { stub_status; }\n}\n'
+}
+
+other_addresses() {
+	local i
+	for i in $(seq 2 64); do
+		printf 'listen 127.0.0.%s:%s backlog=4096;\n' "$i" "$1"
+	done
 }
 
 configuration() {
@@ -77,10 +87,11 @@ configuration() {
 	for temporary in client_body proxy fastcgi uwsgi scgi; do
 		echo "${temporary}_temp_path $work/nginx.tmp;"
 	done
-	one_server "$1" "$work/site"
+	one_server "$1" "$work/site" "$(other_addresses "$1")"
 	one_server "$2" "$work/site" "access_log $work/access.log bench;"
 	[ -z "$postgresql" ] || one_server "$3" "$postgresql"
 	[ -z "$second" ] || one_server "$4" "$second_root"
+	[ -z "$rust" ] || one_server "$5" "$rust"
 	echo "}"
 }
 
@@ -93,7 +104,7 @@ start() {
 	stop
 	mkdir -p "$work/nginx.tmp"
 	: >"$work/access.log"
-	read -ra ports <<<"$(free_ports 4)"
+	read -ra ports <<<"$(free_ports 5)"
 	configuration "${ports[@]}" >"$work/nginx.conf"
 	${cpus:+taskset -c "$cpus"} nginx -e "$work/nginx.log" -p "$work" \
 	    -c "$work/nginx.conf"
@@ -102,6 +113,8 @@ start() {
 		echo "LOGGED=http://127.0.0.1:${ports[1]}"
 		echo "POSTGRESQL=${postgresql:+http://127.0.0.1:${ports[2]}}"
 		echo "POSTGRESQL_ROOT=$postgresql"
+		echo "RUST=${rust:+http://127.0.0.1:${ports[4]}}"
+		echo "RUST_ROOT=$rust"
 		echo "SECOND=${second:+http://127.0.0.1:${ports[3]}}"
 		echo "SECOND_ROOT=$second_root"
 		echo "SECOND_INDEX=${second#"$second_root"}/index.html"
