@@ -821,6 +821,9 @@ def main():
     if run.options.quick and not run.options.names:
         print(f"left out: {', '.join(NOT_QUICK)}", flush=True)
     quick_tools()
+    # Not through a wrapper, such as pyenv's, that costs more than most calls.
+    os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + \
+        os.environ["PATH"]
     # A new cluster costs a second of CPU: it is made once.
     place = memory_folder(False) or tempfile.gettempdir()
     os.environ["ARGIOPE_POSTGRESQL_FOLDER"] = place
