@@ -1,8 +1,10 @@
 /*
- * parse_bench -- what a small page costs: us per page, split by step.
+ * parse_bench -- what a page costs: CPU us per page and per KB, split by step.
  *
- * The page is as shared/bench/gen_site.py writes them: 6 KB of words, 20 links,
- * half of them relative.  Not run in tests.  usage: parse_bench [ROUNDS]
+ * Small pages are as shared/bench/gen_site.py writes them: 6 KB of words, 20
+ * links, half of them relative.  Large ones are as a reference manual has them:
+ * 22 KB with a tag every 30 bytes, a link every 100 and character references.
+ * Not run in tests.  usage: parse_bench [ROUNDS]
  */
 #include <time.h>
 
@@ -10,9 +12,11 @@
 
 #include "engine/parser/charset.h"
 #include "engine/parser/parse.h"
+#include "engine/parser/scan.h"
 #include "engine/parser/simhash.h"
 
 #define PAGE_BYTES 6000u
+#define LARGE_BYTES 22000u
 #define PAGE_LINKS 20u
 #define PAGES 64u
 #define CHUNK 4096u
@@ -23,13 +27,17 @@ static const char *const words[] = { "web", "crawl", "frontier", "archive",
 	"seed", "fetch", "parse", "store", "merge", "sort" };
 
 struct bench {
-	struct buf pages[PAGES];
+	struct buf small[PAGES], large[PAGES];
+	const struct buf *pages;     /* those at hand */
 	struct buf text;             /* the words of the first page */
 	char hrefs[PAGE_LINKS][64];
 	struct url url;
 	struct arena a;
 	struct parser *parser;
 	lxb_html_tokenizer_t *tkz;
+	struct html_names names;
+	struct scan_token token;
+	struct buf scratch;
 	uint64_t sink;
 };
 
@@ -68,13 +76,13 @@ put_words(struct bench *b, struct buf *page, size_t n)
 	while (page->n < end) {
 		const char *w = words[rnd(ARRAY_LEN(words))];
 		buf_printf(page, "%s ", w);
-		if (page == &b->pages[0])
+		if (page == &b->small[0])
 			buf_printf(&b->text, "%s ", w);
 	}
 }
 
 static void
-make_page(struct bench *b, struct buf *page)
+make_small(struct bench *b, struct buf *page)
 {
 	size_t per = (PAGE_BYTES - 200) / PAGE_LINKS - 50;
 
@@ -91,6 +99,47 @@ make_page(struct bench *b, struct buf *page)
 		buf_put_text(page, "</p>\n");
 	}
 	buf_put_text(page, "</body></html>\n");
+}
+
+/* A method and its text, in the markup of a manual. */
+static void
+put_method(struct bench *b, struct buf *page)
+{
+	const char *name = words[rnd(ARRAY_LEN(words))];
+	unsigned n = rnd(900);
+
+	buf_printf(page, "<section id=\"method.%s%u\" class=\"method\">"
+	    "<a class=\"src rightside\" href=\"../src/%s.html#%u\">Source"
+	    "</a><h4 class=\"code-header\">pub fn <a href=\"#method.%s%u\" "
+	    "class=\"fn\">%s%u</a>(&amp;self, n: <a class=\"primitive\" "
+	    "href=\"../std/primitive.%u.html\">usize</a>) -&gt; "
+	    "<a class=\"enum\" href=\"enum.Option%u.html\" title=\"enum\">"
+	    "Option</a>&lt;Self&gt;</h4></section>\n<div class=\"docblock\">"
+	    "\n    <p>", name, n, name, n, name, n, name, n, n, n % 50);
+	put_words(b, page, 80);
+	buf_put_text(page, "<code>");
+	put_words(b, page, 10);
+	buf_put_text(page, "</code> ");
+	put_words(b, page, 60);
+	buf_put_text(page, "</p>\n</div>\n");
+}
+
+static void
+make_large(struct bench *b, struct buf *page)
+{
+	buf_put_text(page, "<!DOCTYPE html><html lang=\"en\"><head>"
+	    "<meta charset=\"utf-8\"><title>A manual</title><script>"
+	    "if (a < b) { c = '</p>'; }</script><style>.a{color:red}</style>"
+	    "</head>\n<body>\n<nav><ul class=\"block\">\n");
+	for (unsigned k = 0; k < 40; k++)
+		buf_printf(page, "<li><a href=\"struct.%s%u.html\" "
+		    "class=\"struct\">%s</a></li>\n",
+		    words[rnd(ARRAY_LEN(words))], k,
+		    words[rnd(ARRAY_LEN(words))]);
+	buf_put_text(page, "</ul></nav>\n<main>\n");
+	while (page->n < LARGE_BYTES)
+		put_method(b, page);
+	buf_put_text(page, "</main></body></html>\n");
 }
 
 static lxb_html_token_t *
@@ -114,6 +163,34 @@ step_tokenize(struct bench *b, unsigned i)
 		    MIN(s.n, CHUNK));
 	lxb_html_tokenizer_end(b->tkz);
 	b->sink += b->tkz->token->tag_id;
+}
+
+/* The scanner alone, by that form. */
+static void
+scan_page(struct bench *b, unsigned i, scan_mask_fn *form)
+{
+	struct scan s;
+
+	scan_begin(&s, buf_str(&b->pages[i % PAGES]), &b->names, form,
+	    PARSE_ATTRS_MAX, &b->scratch);
+	while (scan_next(&s, &b->token) != SCAN_END) {
+		if (b->token.kind == SCAN_TEXT)
+			b->sink += scan_text(&s).n;
+		else if (b->token.kind == SCAN_OPEN)
+			scan_raw(&s, b->token.tag);
+	}
+}
+
+static void
+step_scan(struct bench *b, unsigned i)
+{
+	scan_page(b, i, scan_mask_portable);
+}
+
+static void
+step_scan_wide(struct bench *b, unsigned i)
+{
+	scan_page(b, i, scan_mask_best());
 }
 
 static void
@@ -183,22 +260,45 @@ step_document_untyped(struct bench *b, unsigned i)
 	whole(b, i, "text/html");
 }
 
+/* The median of five turns. */
 static void
 measure(struct bench *b, const char *name, unsigned rounds,
     void (*step)(struct bench *, unsigned))
 {
-	double best = 1e9;
+	double us[5];
 
-	for (int turn = 0; turn < 5; turn++) {
+	for (size_t turn = 0; turn < ARRAY_LEN(us); turn++) {
 		double t = cpu_us();
 		for (unsigned i = 0; i < rounds; i++) {
 			arena_reset(&b->a);
 			step(b, i);
 		}
 		t = (cpu_us() - t) / rounds;
-		best = MIN(best, t);
+		size_t at = turn;
+		for (; at > 0 && us[at - 1] > t; at--)
+			us[at] = us[at - 1];
+		us[at] = t;
 	}
-	printf("%-44s %7.2f us\n", name, best);
+	printf("  %-40s %7.2f us %7.3f us/KB\n", name, us[2],
+	    us[2] * 1000 / (double)b->pages[0].n);
+}
+
+/* Steps that depend on the page. */
+static void
+measure_pages(struct bench *b, const char *name, const struct buf *pages,
+    unsigned rounds)
+{
+	b->pages = pages;
+	printf("%s pages, %zu bytes\n", name, pages[0].n);
+	measure(b, "tokenize (lexbor alone)", rounds, step_tokenize);
+	measure(b, "scan (portable form)", rounds, step_scan);
+	if (scan_mask_wide() != NULL)
+		measure(b, "scan (AVX2)", rounds, step_scan_wide);
+	measure(b, "charset by <meta>", rounds, step_charset);
+	measure(b, "parse_document, charset in the header", rounds,
+	    step_document);
+	measure(b, "parse_document, charset by <meta>", rounds,
+	    step_document_untyped);
 }
 
 int
@@ -214,32 +314,32 @@ main(int argc, char **argv)
 		return 70;
 	struct arena keep = b.a;    /* the page's URL must outlive the resets */
 	b.a = ARENA_INIT;
-	for (unsigned i = 0; i < PAGES; i++)
-		make_page(&b, &b.pages[i]);
+	for (unsigned i = 0; i < PAGES; i++) {
+		make_small(&b, &b.small[i]);
+		make_large(&b, &b.large[i]);
+	}
 	b.parser = parser_new();
 	b.tkz = lxb_html_tokenizer_create();
 	lxb_html_tokenizer_init(b.tkz);
 	lxb_html_tokenizer_callback_token_done_set(b.tkz, drop_token, NULL);
-	printf("a page of %zu bytes, %zu of them words, %u links\n",
-	    b.pages[0].n, b.text.n, PAGE_LINKS);
+	html_names_init(&b.names);
 
 	unsigned n = (unsigned)rounds;
-	measure(&b, "tokenize (lexbor alone)", n, step_tokenize);
+	measure_pages(&b, "small", b.small, n);
 	measure(&b, "resolve 20 links", n, step_urls);
 	measure(&b, "canonical form of 20 links", n, step_canonical);
 	measure(&b, "simhash", n, step_simhash);
-	measure(&b, "charset by <meta>", n, step_charset);
-	measure(&b, "parse_document, charset in the header", n,
-	    step_document);
-	measure(&b, "parse_document, charset by <meta>", n,
-	    step_document_untyped);
+	measure_pages(&b, "large", b.large, n / 4 + 1);
 	printf("(%llx)\n", (unsigned long long)b.sink);
 
 	lxb_html_tokenizer_destroy(b.tkz);
 	parser_free(&b.parser);
-	for (unsigned i = 0; i < PAGES; i++)
-		buf_free(&b.pages[i]);
+	for (unsigned i = 0; i < PAGES; i++) {
+		buf_free(&b.small[i]);
+		buf_free(&b.large[i]);
+	}
 	buf_free(&b.text);
+	buf_free(&b.scratch);
 	arena_free(&b.a);
 	arena_free(&keep);
 	return 0;
