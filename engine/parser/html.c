@@ -1,82 +1,24 @@
 #include "engine/parser/html.h"
 
-#include <lexbor/html/html.h>
+#include "engine/parser/html_page.h"
 
-#include "base/text.h"
-#include "engine/parser/css.h"
-#include "engine/parser/readable.h"
-#include "engine/parser/simhash.h"
-
-/* Beyond these the tokenizer's own memory is given back after a page. */
-#define KEEP_TEXT_BYTES (256u * 1024)
-#define KEEP_NAMES 1024u
-#define KEEP_ATTRS 64u
-
-#define ATTRS(X)                                                          \
-	X(ACTION, "action") X(ARIA_HIDDEN, "aria-hidden") X(AS, "as")     \
-	X(BACKGROUND, "background") X(CONTENT, "content")                 \
-	X(DATA, "data") X(DATA_SRC, "data-src")                           \
-	X(DATA_SRCSET, "data-srcset") X(DATETIME, "datetime")             \
-	X(HIDDEN, "hidden") X(HREF, "href") X(HTTP_EQUIV, "http-equiv")   \
-	X(IMAGESRCSET, "imagesrcset") X(ITEMPROP, "itemprop")             \
-	X(LANG, "lang") X(METHOD, "method") X(NAME, "name")               \
-	X(POSTER, "poster") X(PROPERTY, "property") X(REL, "rel")         \
-	X(ROLE, "role") X(SRC, "src")                                     \
-	X(SRCSET, "srcset") X(STYLE, "style") X(TYPE, "type")             \
-	X(XLINK_HREF, "xlink:href")
-
-enum attr {
-#define ATTR_ENUM(name, text) ATTR_##name,
-	ATTRS(ATTR_ENUM)
-#undef ATTR_ENUM
-	ATTR_COUNT
-};
-
-/* One page at work; lives on html_parse()'s stack. */
-struct page {
-	const struct parse_input *in;
-	struct parse_output *out;
-	struct arena *a;
-	lxb_html_tokenizer_t *tkz;
-	struct link_set links;
-	struct simhash simhash;
-	struct readable readable;     /* if it is wanted */
-	lxb_tag_id_t raw;        /* the raw text element we are in, or 0 */
-	unsigned foreign;        /* open <svg> and <math> */
-	unsigned foreign_saved;  /* the same outside of <foreignObject> */
-	size_t open;             /* open elements, roughly */
-	bool has_title, in_title, has_lang;
-	bool in_json;            /* a <script> of JSON-LD, if it is wanted */
-	struct str attr[ATTR_COUNT];  /* of the tag at hand; p NULL: absent */
-};
+/* A larger buffer is given back after a page. */
+#define KEEP_SCRATCH_BYTES (256u * 1024)
 
 struct html {
-	lxb_html_tokenizer_t *tkz;
+	struct html_names names;
+	scan_mask_fn *fill_mask;
+	struct scan_token token;
+	struct buf scratch;
 };
-
-static lxb_html_token_t *take_token(lxb_html_tokenizer_t *,
-    lxb_html_token_t *, void *);
-
-static lxb_html_tokenizer_t *
-tokenizer_new(void)
-{
-	lxb_html_tokenizer_t *t = lxb_html_tokenizer_create();
-
-	CHECK(t != NULL && lxb_html_tokenizer_init(t) == LXB_STATUS_OK);
-	/*
-	 * Otherwise each attribute is compared with all before it.  The first
-	 * of two equal ones counts; read_attrs() sees to that.
-	 */
-	lxb_html_tokenizer_keep_duplicate_set(t, true);
-	return t;
-}
 
 struct html *
 html_new(void)
 {
 	struct html *h = mem_new(sizeof(*h));
 
-	h->tkz = tokenizer_new();
+	html_names_init(&h->names);
+	h->fill_mask = scan_mask_best();
 	return h;
 }
 
@@ -85,730 +27,69 @@ html_free(struct html **h)
 {
 	if (*h == NULL)
 		return;
-	lxb_html_tokenizer_destroy((*h)->tkz);
+	buf_free(&(*h)->scratch);
 	mem_free(h);
 }
 
-static enum attr
-attr_of(const char *p, size_t n)
-{
-	static const struct str names[] = {
-#define ATTR_NAME(name, text) { text, sizeof(text) - 1 },
-		ATTRS(ATTR_NAME)
-#undef ATTR_NAME
-	};
-
-	if (n < 2 || n > 11)
-		return ATTR_COUNT;
-	/* Sorted; few start with the same letter. */
-	for (size_t i = 0; i < ATTR_COUNT; i++)
-		if (names[i].p[0] == p[0] && names[i].n == n &&
-		    memcmp(names[i].p, p, n) == 0)
-			return (enum attr)i;
-	return ATTR_COUNT;
-}
-
-static void
-read_attrs(struct page *g, const lxb_html_token_t *token)
-{
-	memset(g->attr, 0, sizeof(g->attr));
-	for (lxb_html_token_attr_t *t = token->attr_first; t != NULL;
-	    t = t->next) {
-		size_t n = 0;
-		const lxb_char_t *name = lxb_html_token_attr_name(t, &n);
-		enum attr k = name == NULL ? ATTR_COUNT :
-		    attr_of((const char *)name, n);
-		if (k == ATTR_COUNT || g->attr[k].p != NULL)
-			continue;
-		g->attr[k] = t->value == NULL ? STR("") :
-		    (struct str){ (const char *)t->value, t->value_size };
-	}
-}
-
-static void
-add(struct page *g, struct str raw, enum link_kind kind, bool nofollow)
-{
-	if (raw.n != 0 || (raw.p != NULL && kind == LINK_PAGE))
-		link_add(&g->links, raw, kind, nofollow);
-}
-
-static void
-embed(struct page *g, enum attr k)
-{
-	add(g, g->attr[k], LINK_EMBED, false);
-}
-
-static bool
-css_link(void *ctx, struct str url, bool import)
-{
-	struct page *g = ctx;
-
-	(void)import;
-	/* In a style a fragment alone names a part of the page itself. */
-	return url.p[0] == '#' ||
-	    link_add(&g->links, url, LINK_EMBED, false);
-}
-
-/*
- * "a.png 1x, b.png 2x": a URL, then up to the next comma outside of brackets.
- * HTML section 4.8.4.2.
- */
-static void
-add_srcset(struct page *g, struct str s)
-{
-	size_t i = 0;
-
-	while (i < s.n) {
-		while (i < s.n && (ascii_is_space(s.p[i]) || s.p[i] == ','))
-			i++;
-		size_t start = i;
-		while (i < s.n && !ascii_is_space(s.p[i]))
-			i++;
-		size_t end = i;
-		while (end > start && s.p[end - 1] == ',')
-			end--;
-		add(g, str_cut(s, start, end), LINK_EMBED, false);
-		if (end != i)
-			continue;
-		for (int depth = 0; i < s.n; i++) {
-			if (s.p[i] == ',' && depth == 0)
-				break;
-			depth += s.p[i] == '(' ? 1 : s.p[i] == ')' ? -1 : 0;
-		}
-	}
-}
-
-static bool
-next_token(struct str *rest, struct str *token)
-{
-	size_t i = 0, end;
-
-	while (i < rest->n && ascii_is_space(rest->p[i]))
-		i++;
-	for (end = i; end < rest->n && !ascii_is_space(rest->p[end]); )
-		end++;
-	*token = str_cut(*rest, i, end);
-	*rest = str_from(*rest, end);
-	return token->n != 0;
-}
-
-enum rel {
-	REL_NOFOLLOW = 1, REL_CANONICAL = 2, REL_ALTERNATE = 4, REL_PAGE = 8,
-	REL_EMBED = 16,
-};
-
-static unsigned
-read_rel(struct str s)
-{
-	static const struct {
-		struct str name;
-		unsigned rel;
-	} known[] = {
-		{ { "nofollow", 8 }, REL_NOFOLLOW },
-		{ { "ugc", 3 }, REL_NOFOLLOW },
-		{ { "sponsored", 9 }, REL_NOFOLLOW },
-		{ { "canonical", 9 }, REL_CANONICAL },
-		{ { "alternate", 9 }, REL_ALTERNATE },
-		{ { "next", 4 }, REL_PAGE }, { { "prev", 4 }, REL_PAGE },
-		{ { "previous", 8 }, REL_PAGE },
-		{ { "stylesheet", 10 }, REL_EMBED },
-		{ { "icon", 4 }, REL_EMBED },
-		{ { "apple-touch-icon", 16 }, REL_EMBED },
-		{ { "apple-touch-icon-precomposed", 28 }, REL_EMBED },
-		{ { "mask-icon", 9 }, REL_EMBED },
-		{ { "preload", 7 }, REL_EMBED },
-		{ { "modulepreload", 13 }, REL_EMBED },
-		{ { "manifest", 8 }, REL_EMBED },
-	};
-	struct str token;
-	unsigned rel = 0;
-
-	while (next_token(&s, &token))
-		for (size_t i = 0; i < ARRAY_LEN(known); i++)
-			if (str_eq_nocase(token, known[i].name))
-				rel |= known[i].rel;
-	return rel;
-}
-
-static bool
-is_feed_type(struct str type)
-{
-	type = str_trim(str_cut(type, 0, str_find_char(type, ';')));
-	return str_eq_nocase(type, STR("application/rss+xml")) ||
-	    str_eq_nocase(type, STR("application/atom+xml")) ||
-	    str_eq_nocase(type, STR("application/feed+json"));
-}
-
-static void
-take_anchor(struct page *g)
-{
-	struct str href = g->attr[ATTR_HREF];
-	unsigned rel = g->attr[ATTR_REL].n == 0 ? 0 :
-	    read_rel(g->attr[ATTR_REL]);
-
-	if (href.p == NULL)
-		href = g->attr[ATTR_XLINK_HREF];
-	add(g, href, is_feed_type(g->attr[ATTR_TYPE]) ? LINK_FEED : LINK_PAGE,
-	    (rel & REL_NOFOLLOW) != 0);
-}
-
-/* One <link> can be several things: "alternate stylesheet" is a style. */
-static void
-take_link(struct page *g)
-{
-	struct str href = g->attr[ATTR_HREF];
-	unsigned rel = read_rel(g->attr[ATTR_REL]);
-	bool nofollow = (rel & REL_NOFOLLOW) != 0;
-
-	if ((rel & REL_EMBED) != 0) {
-		add(g, href, LINK_EMBED, false);
-		add_srcset(g, g->attr[ATTR_IMAGESRCSET]);
-		return;
-	}
-	if ((rel & REL_CANONICAL) != 0)
-		add(g, href, LINK_CANONICAL, false);
-	if ((rel & REL_ALTERNATE) != 0 && is_feed_type(g->attr[ATTR_TYPE]))
-		add(g, href, LINK_FEED, nofollow);
-	else if ((rel & (REL_ALTERNATE | REL_PAGE)) != 0)
-		add(g, href, LINK_PAGE, nofollow);
-}
-
-static void
-take_robots(struct page *g, struct str content)
-{
-	struct parse_output *o = g->out;
-	struct str part;
-
-	while (str_split(&content, ',', &part)) {
-		part = str_trim(part);
-		bool none = str_eq_nocase(part, STR("none"));
-		if (none || str_eq_nocase(part, STR("noindex")))
-			o->noindex = true;
-		if (none || str_eq_nocase(part, STR("nofollow")))
-			o->nofollow = true;
-		if (str_eq_nocase(part, STR("noarchive")))
-			o->noarchive = true;
-	}
-}
-
-/* "5; url='next.html'": HTML section 4.2.5.3, shared declarative refresh. */
-static void
-take_refresh(struct page *g, struct str s)
-{
-	size_t i = 0;
-
-	s = str_trim(s);
-	while (i < s.n && (ascii_is_digit(s.p[i]) || s.p[i] == '.'))
-		i++;
-	if (i == 0 || (i < s.n && s.p[i] != ';' && s.p[i] != ',' &&
-	    !ascii_is_space(s.p[i])))
-		return;
-	while (i < s.n && ascii_is_space(s.p[i]))
-		i++;
-	if (i < s.n && (s.p[i] == ';' || s.p[i] == ','))
-		i++;
-	s = str_trim(str_from(s, i));
-	if (str_starts_nocase(s, STR("url"))) {
-		struct str v = str_trim(str_from(s, 3));
-		if (v.n > 0 && v.p[0] == '=')
-			s = str_trim(str_from(v, 1));
-	}
-	if (s.n > 0 && (s.p[0] == '"' || s.p[0] == '\'')) {
-		char quote = s.p[0];
-		s = str_from(s, 1);
-		s.n = str_find_char(s, quote);
-	}
-	add(g, s, LINK_REDIRECT, false);
-}
-
-static void
-take_meta(struct page *g)
-{
-	struct str name = str_trim(g->attr[ATTR_NAME]);
-	struct str content = g->attr[ATTR_CONTENT];
-
-	if (content.n == 0)
-		return;
-	if (name.n != 0 && (str_eq_nocase(name, STR("robots")) ||
-	    str_eq_nocase(name, g->in->robots_token)))
-		take_robots(g, content);
-	if (str_eq_nocase(str_trim(g->attr[ATTR_HTTP_EQUIV]), STR("refresh")))
-		take_refresh(g, content);
-}
-
-static void
-take_media(struct page *g)
-{
-	embed(g, ATTR_SRC);
-	embed(g, ATTR_DATA_SRC);
-	embed(g, ATTR_POSTER);
-	if (g->attr[ATTR_SRCSET].n != 0)
-		add_srcset(g, g->attr[ATTR_SRCSET]);
-	if (g->attr[ATTR_DATA_SRCSET].n != 0)
-		add_srcset(g, g->attr[ATTR_DATA_SRCSET]);
-}
-
-/* <image> and <use> of SVG; a fragment alone is a part of the page. */
-static void
-take_reference(struct page *g)
-{
-	struct str href = g->attr[ATTR_HREF];
-
-	if (href.p == NULL)
-		href = g->attr[ATTR_XLINK_HREF];
-	if (href.n != 0 && href.p[0] != '#')
-		add(g, href, LINK_EMBED, false);
-}
-
-static void
-take_lang(struct page *g)
-{
-	struct str lang = str_trim(g->attr[ATTR_LANG]);
-
-	if (g->has_lang || lang.n > PARSE_LANG_BYTES_MAX)
-		return;
-	g->has_lang = true;
-	g->out->lang = arena_copy(g->a, lang);
-}
-
-static void
-take_form(struct page *g)
-{
-	if (g->in->forms && g->attr[ATTR_ACTION].n != 0 &&
-	    (g->attr[ATTR_METHOD].n == 0 ||
-	    str_eq_nocase(g->attr[ATTR_METHOD], STR("get"))))
-		add(g, g->attr[ATTR_ACTION], LINK_PAGE, false);
-}
-
-/* Elements whose names are not in lexbor's table. */
-static void
-take_other(struct page *g, lxb_tag_id_t tag)
-{
-	size_t n = 0;
-	const lxb_char_t *name = lxb_tag_name_by_id(tag, &n);
-
-	if (name != NULL && str_eq((struct str){ (const char *)name, n },
-	    STR("use")))
-		take_reference(g);
-}
-
-static void
-take_tag(struct page *g, lxb_tag_id_t tag)
-{
-	switch (tag) {
-	case LXB_TAG_A:
-	case LXB_TAG_AREA:
-		take_anchor(g);
-		break;
-	case LXB_TAG_LINK:
-		take_link(g);
-		break;
-	case LXB_TAG_META:
-		take_meta(g);
-		break;
-	case LXB_TAG_BASE:
-		if (g->attr[ATTR_HREF].p != NULL)
-			link_set_base(&g->links, g->attr[ATTR_HREF]);
-		break;
-	case LXB_TAG_HTML:
-		take_lang(g);
-		break;
-	case LXB_TAG_FORM:
-		take_form(g);
-		break;
-	case LXB_TAG_FRAME:
-	case LXB_TAG_IFRAME:
-		if (g->attr[ATTR_SRC].n != 0)
-			add(g, g->attr[ATTR_SRC], LINK_PAGE, false);
-		break;
-	case LXB_TAG_SCRIPT:
-		embed(g, ATTR_SRC);
-		if (g->foreign > 0)
-			take_reference(g);
-		break;
-	case LXB_TAG_IMAGE:
-	case LXB_TAG_FEIMAGE:
-		take_reference(g);
-		take_media(g);
-		break;
-	case LXB_TAG_IMG:
-	case LXB_TAG_SOURCE:
-	case LXB_TAG_VIDEO:
-	case LXB_TAG_AUDIO:
-	case LXB_TAG_TRACK:
-	case LXB_TAG_EMBED:
-	case LXB_TAG_BGSOUND:
-		take_media(g);
-		break;
-	case LXB_TAG_INPUT:
-		if (str_eq_nocase(g->attr[ATTR_TYPE], STR("image")))
-			embed(g, ATTR_SRC);
-		break;
-	case LXB_TAG_OBJECT:
-		embed(g, ATTR_DATA);
-		break;
-	case LXB_TAG_BODY:
-	case LXB_TAG_TABLE:
-	case LXB_TAG_TR:
-	case LXB_TAG_TD:
-	case LXB_TAG_TH:
-		embed(g, ATTR_BACKGROUND);
-		break;
-	default:
-		if (tag >= LXB_TAG__LAST_ENTRY)
-			take_other(g, tag);
-		break;
-	}
-	struct str style = g->attr[ATTR_STYLE];
-	if (style.n != 0 && memchr(style.p, '(', style.n) != NULL)
-		css_scan(style, g->a, css_link, g);
-}
-
-/* The effect of each tag on the tokenizer and on the nesting. */
-enum trait {
-	RAW = 1,        /* its inside is text */
-	UNCOUNTED = 2,  /* void, or may stay open without nesting */
-	BREAKS_OUT = 4, /* ends <svg> and <math>, HTML section 13.2.6.5 */
-};
-
-static const uint8_t traits[LXB_TAG__LAST_ENTRY] = {
-	[LXB_TAG_TITLE] = RAW, [LXB_TAG_TEXTAREA] = RAW,
-	[LXB_TAG_STYLE] = RAW, [LXB_TAG_XMP] = RAW, [LXB_TAG_IFRAME] = RAW,
-	[LXB_TAG_NOEMBED] = RAW, [LXB_TAG_NOFRAMES] = RAW,
-	[LXB_TAG_SCRIPT] = RAW, [LXB_TAG_PLAINTEXT] = RAW,
-	[LXB_TAG_AREA] = UNCOUNTED, [LXB_TAG_BASE] = UNCOUNTED,
-	[LXB_TAG_BASEFONT] = UNCOUNTED, [LXB_TAG_BGSOUND] = UNCOUNTED,
-	[LXB_TAG_BR] = UNCOUNTED | BREAKS_OUT, [LXB_TAG_COL] = UNCOUNTED,
-	[LXB_TAG_EMBED] = UNCOUNTED | BREAKS_OUT, [LXB_TAG_FRAME] = UNCOUNTED,
-	[LXB_TAG_HR] = UNCOUNTED | BREAKS_OUT,
-	[LXB_TAG_IMG] = UNCOUNTED | BREAKS_OUT, [LXB_TAG_INPUT] = UNCOUNTED,
-	[LXB_TAG_LINK] = UNCOUNTED, [LXB_TAG_META] = UNCOUNTED | BREAKS_OUT,
-	[LXB_TAG_PARAM] = UNCOUNTED, [LXB_TAG_SOURCE] = UNCOUNTED,
-	[LXB_TAG_TRACK] = UNCOUNTED, [LXB_TAG_WBR] = UNCOUNTED,
-	[LXB_TAG_P] = UNCOUNTED | BREAKS_OUT,
-	[LXB_TAG_LI] = UNCOUNTED | BREAKS_OUT,
-	[LXB_TAG_DD] = UNCOUNTED | BREAKS_OUT,
-	[LXB_TAG_DT] = UNCOUNTED | BREAKS_OUT, [LXB_TAG_OPTION] = UNCOUNTED,
-	[LXB_TAG_OPTGROUP] = UNCOUNTED, [LXB_TAG_TR] = UNCOUNTED,
-	[LXB_TAG_TD] = UNCOUNTED, [LXB_TAG_TH] = UNCOUNTED,
-	[LXB_TAG_TBODY] = UNCOUNTED, [LXB_TAG_THEAD] = UNCOUNTED,
-	[LXB_TAG_TFOOT] = UNCOUNTED, [LXB_TAG_COLGROUP] = UNCOUNTED,
-	[LXB_TAG_HTML] = UNCOUNTED, [LXB_TAG_HEAD] = UNCOUNTED | BREAKS_OUT,
-	[LXB_TAG_BODY] = UNCOUNTED | BREAKS_OUT, [LXB_TAG_B] = BREAKS_OUT,
-	[LXB_TAG_BIG] = BREAKS_OUT, [LXB_TAG_BLOCKQUOTE] = BREAKS_OUT,
-	[LXB_TAG_CENTER] = BREAKS_OUT, [LXB_TAG_CODE] = BREAKS_OUT,
-	[LXB_TAG_DIV] = BREAKS_OUT, [LXB_TAG_DL] = BREAKS_OUT,
-	[LXB_TAG_EM] = BREAKS_OUT, [LXB_TAG_H1] = BREAKS_OUT,
-	[LXB_TAG_H2] = BREAKS_OUT, [LXB_TAG_H3] = BREAKS_OUT,
-	[LXB_TAG_H4] = BREAKS_OUT, [LXB_TAG_H5] = BREAKS_OUT,
-	[LXB_TAG_H6] = BREAKS_OUT, [LXB_TAG_I] = BREAKS_OUT,
-	[LXB_TAG_LISTING] = BREAKS_OUT, [LXB_TAG_MENU] = BREAKS_OUT,
-	[LXB_TAG_NOBR] = BREAKS_OUT, [LXB_TAG_OL] = BREAKS_OUT,
-	[LXB_TAG_PRE] = BREAKS_OUT, [LXB_TAG_RUBY] = BREAKS_OUT,
-	[LXB_TAG_S] = BREAKS_OUT, [LXB_TAG_SMALL] = BREAKS_OUT,
-	[LXB_TAG_SPAN] = BREAKS_OUT, [LXB_TAG_STRONG] = BREAKS_OUT,
-	[LXB_TAG_STRIKE] = BREAKS_OUT, [LXB_TAG_SUB] = BREAKS_OUT,
-	[LXB_TAG_SUP] = BREAKS_OUT, [LXB_TAG_TABLE] = BREAKS_OUT,
-	[LXB_TAG_TT] = BREAKS_OUT, [LXB_TAG_U] = BREAKS_OUT,
-	[LXB_TAG_UL] = BREAKS_OUT, [LXB_TAG_VAR] = BREAKS_OUT,
-};
-
-static unsigned
-traits_of(lxb_tag_id_t tag)
-{
-	return tag < LXB_TAG__LAST_ENTRY ? traits[tag] : 0;
-}
-
-static void
-break_out(struct page *g)
-{
-	g->foreign = 0;
-	if (g->in->readable)
-		readable_leave_foreign(&g->readable);
-}
-
-static void
-open_readable(struct page *g, lxb_tag_id_t tag)
-{
-	const struct readable_attrs x = {
-		.aria_hidden = g->attr[ATTR_ARIA_HIDDEN],
-		.content = g->attr[ATTR_CONTENT],
-		.datetime = g->attr[ATTR_DATETIME],
-		.hidden = g->attr[ATTR_HIDDEN],
-		.itemprop = g->attr[ATTR_ITEMPROP],
-		.name = g->attr[ATTR_NAME],
-		.property = g->attr[ATTR_PROPERTY],
-		.role = g->attr[ATTR_ROLE], .style = g->attr[ATTR_STYLE] };
-
-	g->in_json = tag == LXB_TAG_SCRIPT && str_eq_nocase(str_trim(
-	    g->attr[ATTR_TYPE]), STR("application/ld+json"));
-	readable_open(&g->readable, tag, &x);
-}
-
-static void
-open_element(struct page *g, lxb_tag_id_t tag, unsigned t, bool self)
-{
-	if (g->foreign > 0 && (t & BREAKS_OUT) != 0)
-		break_out(g);
-	if (self && (g->foreign > 0 || tag == LXB_TAG_SVG ||
-	    tag == LXB_TAG_MATH))
-		return;
-	if (tag == LXB_TAG_SVG || tag == LXB_TAG_MATH) {
-		g->foreign++;
-	} else if (g->foreign > 0 && (tag == LXB_TAG_FOREIGNOBJECT ||
-	    tag == LXB_TAG_DESC)) {
-		/* Inside is HTML again. */
-		g->foreign_saved = g->foreign;
-		g->foreign = 0;
-	}
-	if (g->in->readable)
-		open_readable(g, tag);
-	if ((t & UNCOUNTED) == 0 && ++g->open > g->out->nesting)
-		g->out->nesting = (uint32_t)MIN(g->open, UINT32_MAX);
-	if ((t & RAW) == 0)
-		return;
-	g->raw = tag;
-	if (g->foreign == 0) {
-		lxb_html_tokenizer_set_state_by_tag(g->tkz, false, tag,
-		    LXB_NS_HTML);
-		g->in_title = tag == LXB_TAG_TITLE && !g->has_title;
-	}
-}
-
-/* The title ends with its element, be it empty. */
-static void
-close_element(struct page *g, lxb_tag_id_t tag)
-{
-	if (g->in->readable)
-		readable_close(&g->readable, tag);
-	if ((traits_of(tag) & UNCOUNTED) == 0 && g->open > 0)
-		g->open--;
-	if (tag == LXB_TAG_SVG || tag == LXB_TAG_MATH)
-		g->foreign -= g->foreign > 0;
-	if (tag == LXB_TAG_FOREIGNOBJECT || tag == LXB_TAG_DESC) {
-		g->foreign = MAX(g->foreign, g->foreign_saved);
-		g->foreign_saved = 0;
-	}
-	if (g->raw == LXB_TAG_PLAINTEXT)
-		return;
-	g->raw = LXB_TAG__UNDEF;
-	g->has_title = g->has_title || g->in_title;
-	g->in_title = false;
-}
-
-/* Collapse white space, mend UTF-8, cut at PARSE_TITLE_BYTES_MAX. */
-static void
-take_title(struct page *g, struct str s)
-{
-	char *to = arena_bytes(g->a, PARSE_TITLE_BYTES_MAX + 1);
-	size_t n = 0;
-	bool space = false;
-
-	while (s.n > 0) {
-		size_t k = 1, m = text_utf8_length(s);
-		const char *from = s.p;
-		if (ascii_is_space(s.p[0]) || s.p[0] == '\0') {
-			space = n > 0;
-			s = str_from(s, 1);
-			continue;
-		}
-		if (m == 0) {
-			from = "\xef\xbf\xbd";
-			m = 3;
-		} else {
-			k = m;
-		}
-		if (n + space + m > PARSE_TITLE_BYTES_MAX)
-			break;
-		if (space)
-			to[n++] = ' ';
-		space = false;
-		memcpy(to + n, from, m);
-		n += m;
-		s = str_from(s, k);
-	}
-	to[n] = '\0';
-	g->out->title = (struct str){ to, n };
-}
-
-static void
-take_text(struct page *g, struct str text)
-{
-	if (g->in_title) {
-		if (!g->has_title)
-			take_title(g, text);
-		g->has_title = true;
-	} else if (g->raw == LXB_TAG__UNDEF || g->raw == LXB_TAG_PLAINTEXT ||
-	    g->raw == LXB_TAG_XMP) {
-		simhash_add(&g->simhash, text);
-		if (g->in->readable)
-			readable_put_text(&g->readable, text);
-	} else if (g->raw == LXB_TAG_STYLE) {
-		css_scan(text, g->a, css_link, g);
-	} else if (g->raw == LXB_TAG_SCRIPT && g->in_json) {
-		readable_put_json(&g->readable, text);
-	}
-}
-
-/* Give memory back that a token took, when it took much. */
-static void
-clean_token(lxb_html_tokenizer_t *t, bool attrs)
-{
-	if (attrs &&
-	    lexbor_dobject_allocated(t->dobj_token_attr) > KEEP_ATTRS) {
-		lexbor_dobject_clean(t->dobj_token_attr);
-		lexbor_mraw_clean(t->attrs_mraw);
-	}
-	if (lexbor_dobject_allocated(t->attrs->entries) > KEEP_NAMES)
-		lexbor_hash_clean(t->attrs);
-	if (lexbor_dobject_allocated(t->tags->entries) > KEEP_NAMES)
-		lexbor_hash_clean(t->tags);
-}
-
-static void
-take_start(struct page *g, const lxb_html_token_t *token)
-{
-	lxb_tag_id_t tag = token->tag_id;
-	unsigned t = traits_of(tag);
-
-	if (token->attr_first != NULL) {
-		read_attrs(g, token);
-		take_tag(g, tag);
-	} else if (g->in->readable) {
-		memset(g->attr, 0, sizeof(g->attr));
-	}
-	open_element(g, tag, t,
-	    (token->type & LXB_HTML_TOKEN_TYPE_CLOSE_SELF) != 0);
-}
-
-static lxb_html_token_t *
-stop(struct page *g, const char *reason)
-{
-	g->out->cut_reason = reason;
-	g->tkz->status = LXB_STATUS_STOP;
-	return NULL;
-}
-
-static lxb_html_token_t *
-take_token(lxb_html_tokenizer_t *tkz, lxb_html_token_t *token, void *ctx)
-{
-	struct page *g = ctx;
-
-	if (token->tag_id == LXB_TAG__TEXT) {
-		take_text(g, (struct str){ (const char *)token->text_start,
-		    (size_t)(token->text_end - token->text_start) });
-		return token;
-	}
-	if (token->tag_id < LXB_TAG__BEGIN)
-		return token;
-	if ((token->type & LXB_HTML_TOKEN_TYPE_CLOSE) != 0)
-		close_element(g, token->tag_id);
-	else
-		take_start(g, token);
-	if (g->links.full)
-		return stop(g, "parse.links_max");
-	if (g->in->nesting_max != 0 && g->open > g->in->nesting_max)
-		return stop(g, "parse.nesting_max");
-	clean_token(tkz, token->attr_first != NULL);
-	return token;
-}
-
-/* Between two chunks: the limit that is met, or NULL. */
+/* Tell the page about the token just read; the limit that it met, or NULL. */
 static const char *
-limit_met(struct page *g, size_t chunk, int64_t started)
+take_token(struct html_page *g, struct scan *s, const struct scan_token *t)
+{
+	switch (t->kind) {
+	case SCAN_TEXT:
+		if (html_page_wants_text(g))
+			html_page_text(g, scan_text(s));
+		return NULL;
+	case SCAN_OPEN:
+		if (html_page_open(g, t))
+			scan_raw(s, t->tag);
+		break;
+	case SCAN_CLOSE:
+		html_page_close(g, t->tag);
+		break;
+	case SCAN_CUT:
+		return "parse.attrs_max";
+	case SCAN_END:
+		return NULL;
+	}
+	return html_page_limit(g);
+}
+
+/* The limit that ended the page, or NULL. */
+static const char *
+read_page(struct html *h, struct scan *s, struct html_page *g)
 {
 	const struct parse_input *in = g->in;
-	size_t attrs_max = in->attrs_max != 0 ? in->attrs_max :
-	    PARSE_ATTRS_MAX;
 	uint32_t ms_max = in->cpu_ms_max != 0 ? in->cpu_ms_max :
 	    PARSE_CPU_MS_MAX;
+	bool timed = in->cpu_ns != NULL && s->n > HTML_CLOCK_BYTES;
+	int64_t started = timed ? in->cpu_ns() : 0;
+	size_t clock_at = timed ? HTML_CLOCK_BYTES : SIZE_MAX;
+	const char *limit = NULL;
 
-	/* The tokenizer's list of errors is unused and must be cleared. */
-	lexbor_array_obj_clean(g->tkz->parse_errors);
-	if (lexbor_dobject_allocated(g->tkz->dobj_token_attr) >
-	    attrs_max + KEEP_ATTRS)
-		return "parse.attrs_max";
-	if (in->cpu_ns != NULL && chunk % HTML_CHUNKS_PER_CLOCK == 0 &&
-	    in->cpu_ns() - started > (int64_t)ms_max * 1000000)
-		return "parse.cpu_ms_max";
-	return NULL;
-}
-
-static lxb_status_t
-stream(struct page *g, struct str text)
-{
-	int64_t started = 0;
-	size_t chunks = 0;
-	lxb_status_t s = lxb_html_tokenizer_begin(g->tkz);
-
-	if (g->in->cpu_ns != NULL &&
-	    text.n > HTML_CHUNK_BYTES * HTML_CHUNKS_PER_CLOCK)
-		started = g->in->cpu_ns();
-	while (s == LXB_STATUS_OK && text.n > 0) {
-		size_t n = MIN(text.n, HTML_CHUNK_BYTES);
-		s = lxb_html_tokenizer_chunk(g->tkz,
-		    (const lxb_char_t *)text.p, n);
-		text = str_from(text, n);
-		if (s != LXB_STATUS_OK || text.n == 0)
-			break;
-		g->out->cut_reason = limit_met(g, ++chunks, started);
-		if (g->out->cut_reason != NULL)
-			return LXB_STATUS_STOP;
+	while (limit == NULL && scan_next(s, &h->token) != SCAN_END) {
+		limit = take_token(g, s, &h->token);
+		if (limit != NULL || s->at < clock_at || s->at == s->n)
+			continue;
+		clock_at = s->at + HTML_CLOCK_BYTES;
+		if (in->cpu_ns() - started > (int64_t)ms_max * 1000000)
+			limit = "parse.cpu_ms_max";
 	}
-	return s == LXB_STATUS_OK ? lxb_html_tokenizer_end(g->tkz) : s;
+	return limit;
 }
 
-/* Ready for the next page; what a monster left behind is given back. */
-static void
-reset(struct html *h)
-{
-	lxb_html_tokenizer_t *t = h->tkz;
-
-	if ((size_t)(t->end - t->start) > KEEP_TEXT_BYTES) {
-		lxb_html_tokenizer_destroy(t);
-		h->tkz = tokenizer_new();
-		return;
-	}
-	clean_token(t, false);
-	lxb_html_tokenizer_clean(t);
-}
-
-static void
-take_readable(struct readable *r, struct parse_output *out)
-{
-	out->text_cut = r->cut;
-	out->published = r->date[READABLE_PUBLISHED];
-	out->modified = r->date[READABLE_MODIFIED];
-	out->text = readable_end(r);
-}
-
-enum err
+void
 html_parse(struct html *h, const struct parse_input *in, struct str text,
-    struct arena *a, struct parse_output *out, struct why *w)
+    struct arena *a, struct parse_output *out)
 {
-	struct page g = { .in = in, .out = out, .a = a, .tkz = h->tkz,
-	    .simhash = SIMHASH_INIT };
-	size_t links_max = in->links_max != 0 ? in->links_max :
-	    PARSE_LINKS_MAX;
+	struct html_page page;
+	struct scan s;
 
-	link_set_init(&g.links, in->url, links_max, a);
-	if (in->readable)
-		readable_begin(&g.readable, in->text_bytes_max != 0 ?
-		    in->text_bytes_max : PARSE_TEXT_BYTES_MAX, a);
-	lxb_html_tokenizer_callback_token_done_set(h->tkz, take_token, &g);
-	lxb_status_t s = stream(&g, text);
-	reset(h);
-
-	out->links = g.links.at;
-	out->links_n = g.links.n;
-	out->schemes_dropped = g.links.schemes_dropped;
-	out->bad_urls = g.links.bad;
-	out->words = g.simhash.words;
-	out->simhash = simhash_value(&g.simhash);
-	if (in->readable)
-		take_readable(&g.readable, out);
-	if (s != LXB_STATUS_OK && s != LXB_STATUS_STOP)
-		return why(w, ERR_BROKEN, "the HTML tokenizer failed: %u",
-		    (unsigned)s);
-	return OK;
+	html_page_begin(&page, in, out, a);
+	scan_begin(&s, text, &h->names, h->fill_mask, in->attrs_max != 0 ?
+	    in->attrs_max : PARSE_ATTRS_MAX, &h->scratch);
+	out->cut_reason = read_page(h, &s, &page);
+	html_page_end(&page);
+	if (h->scratch.cap > KEEP_SCRATCH_BYTES)
+		buf_free(&h->scratch);
 }

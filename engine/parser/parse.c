@@ -119,12 +119,14 @@ parse_document(struct parser *p, const struct parse_input *in,
 	struct str label = typed ? mime_param(&declared, STR("charset")) :
 	    STR_NONE;
 
+	(void)w;
 	*out = (struct parse_output){ .kind = mime_sniff(
 	    typed ? &declared : NULL, in->nosniff, in->body) };
 	switch (out->kind) {
 	case MIME_HTML:
-		return html_parse(p->html, in, text_of(in, label,
-		    CHARSET_HTML, a, out), a, out, w);
+		html_parse(p->html, in, text_of(in, label, CHARSET_HTML, a,
+		    out), a, out);
+		return OK;
 	case MIME_CSS:
 		parse_css(in, text_of(in, label, CHARSET_PLAIN, a, out), a,
 		    out);

@@ -75,8 +75,7 @@ void parser_free(struct parser **);
 
 /*
  * Read a document.  Links and texts live in `a`; the body may go after
- * the call.  Damage of any kind gives what could be read and OK; an error is
- * BROKEN only: the HTML tokenizer ran out of memory.
+ * the call.  Damage of any kind gives what could be read and OK.
  */
 MUST_USE enum err parse_document(struct parser *, const struct parse_input *,
     struct arena *a, struct parse_output *, struct why *);

@@ -9,6 +9,8 @@
 #include "engine/parser/suite_test.h"
 
 #include "base/json.h"
+#include "engine/parser/html.h"
+#include "engine/parser/html_page.h"
 #include "engine/parser/scan_testing.h"
 #include "tests/rounds.h"
 
@@ -24,6 +26,80 @@ print_page(const char *what, struct str page)
 		    "\\x%02x", (unsigned char)page.p[i]);
 	print_message("%s: %s\n", what, buf_text(&b));
 	buf_free(&b);
+}
+
+/* ---- What a page makes of its tags and texts --------------------------- */
+
+static bool
+page_open(void *ctx, const struct scan_token *t)
+{
+	return html_page_open(ctx, t);
+}
+
+static void
+page_close(void *ctx, uintptr_t tag)
+{
+	html_page_close(ctx, tag);
+}
+
+static void
+page_text(void *ctx, struct str text)
+{
+	if (html_page_wants_text(ctx))
+		html_page_text(ctx, text);
+}
+
+static void
+log_output(const struct parse_output *o, struct buf *b)
+{
+	for (size_t i = 0; i < o->links_n; i++)
+		buf_printf(b, "%d%d %s\n", (int)o->links[i].kind,
+		    o->links[i].nofollow, o->links[i].url.href.p);
+	buf_printf(b, "%u %u %d%d%d %u %u %llx %d %lld %lld\n",
+	    o->schemes_dropped, o->bad_urls, o->noindex, o->nofollow,
+	    o->noarchive, o->words, o->nesting,
+	    (unsigned long long)o->simhash, o->text_cut,
+	    (long long)o->published.us, (long long)o->modified.us);
+	buf_printf(b, "%.*s\n%.*s\n%.*s\n", STR_FMT(o->title),
+	    STR_FMT(o->lang), STR_FMT(o->text));
+}
+
+/* Links, text and facts, as the program finds them and by lexbor's tokens. */
+static void
+check_page(struct str page)
+{
+	static struct html *html;
+	struct arena a = ARENA_INIT;
+	struct url url;
+	struct buf got = BUF_INIT, want = BUF_INIT;
+	struct parse_output out = { 0 };
+	struct html_page g;
+	const struct scan_consumer to = { page_open, page_close, page_text,
+		&g };
+
+	if (html == NULL)
+		html = html_new();
+	assert_int_equal(url_parse(STR("http://h.example/d/p"), NULL, &a, &url,
+	    NULL), OK);
+	struct parse_input in = { .url = &url, .forms = true,
+		.readable = true, .robots_token = STR("argiope"),
+		.links_max = SIZE_MAX, .attrs_max = SIZE_MAX };
+	html_parse(html, &in, page, &a, &out);
+	assert_null(out.cut_reason);
+	log_output(&out, &got);
+	out = (struct parse_output){ 0 };
+	html_page_begin(&g, &in, &out, &a);
+	scan_testing_read_lexbor(page, &to);
+	html_page_end(&g);
+	log_output(&out, &want);
+	if (!str_eq(buf_str(&got), buf_str(&want))) {
+		print_page("page", page);
+		fail_msg("got\n%.*swant\n%.*s", STR_FMT(buf_str(&got)),
+		    STR_FMT(buf_str(&want)));
+	}
+	buf_free(&got);
+	buf_free(&want);
+	arena_free(&a);
 }
 
 static void
@@ -47,6 +123,7 @@ check_same(struct str page)
 		buf_free(&got.text);
 	}
 	buf_free(&want.text);
+	check_page(page);
 	compared++;
 }
 
