@@ -6,11 +6,12 @@
 #endif
 
 #define BLOCK 64u
+#define STEP 16u
 
-/* Bit i is set when byte i of the 64 belongs to a word. */
+/* Bit i is set when byte i of the 16 belongs to a word. */
 #if defined(__SSE2__)
 static inline uint64_t
-mask_16(const char *p)
+step_mask(const char *p)
 {
 	__m128i c = _mm_loadu_si128((const __m128i *)(const void *)p);
 	__m128i low = _mm_or_si128(c, _mm_set1_epi8(0x20));
@@ -23,20 +24,13 @@ mask_16(const char *p)
 	return (uint64_t)(unsigned)_mm_movemask_epi8(
 	    _mm_or_si128(_mm_or_si128(alpha, digit), c));
 }
-
-static inline uint64_t
-word_mask(const char *p)
-{
-	return mask_16(p) | mask_16(p + 16) << 16 | mask_16(p + 32) << 32 |
-	    mask_16(p + 48) << 48;
-}
 #else
 static inline uint64_t
-word_mask(const char *p)
+step_mask(const char *p)
 {
 	uint64_t m = 0;
 
-	for (unsigned i = 0; i < BLOCK; i++) {
+	for (unsigned i = 0; i < STEP; i++) {
 		bool in = ascii_is_digit(p[i]) || ascii_is_alpha(p[i]) ||
 		    (unsigned char)p[i] >= 0x80;
 		m |= (uint64_t)in << i;
@@ -45,6 +39,24 @@ word_mask(const char *p)
 }
 #endif
 
+/* The same for `n` bytes, 1 to BLOCK, of which none beyond is read. */
+static inline uint64_t
+word_mask(const char *p, size_t n)
+{
+	char few[STEP] = { 0 };
+	uint64_t m = 0;
+	size_t i = 0;
+
+	if (n < STEP)
+		return step_mask(memcpy(few, p, n));
+	for (; i + STEP <= n; i += STEP)
+		m |= step_mask(p + i) << i;
+	/* The last bytes, by a step that overlaps the one before. */
+	if (i < n)
+		m |= step_mask(p + n - STEP) >> (STEP - (n - i)) << i;
+	return m;
+}
+
 /* Lower the ASCII letters of eight bytes of a word; others stay. */
 static inline uint64_t
 fold(uint64_t v)
@@ -52,29 +64,43 @@ fold(uint64_t v)
 	return v | (~v & UINT64_C(0x8080808080808080)) >> 2;
 }
 
-/* The first `n` (1 to 8) bytes at `p`; `room` may be read. */
 static inline uint64_t
-load(const char *p, size_t n, size_t room)
+load_bytes(const char *p)
 {
-	uint64_t v = 0;
+	uint64_t v;
 
-	if (room >= 8)
-		memcpy(&v, p, 8);
-	else
-		memcpy(&v, p, n);
-	return fold(le64toh(v)) & UINT64_MAX >> (64 - 8 * n);
+	memcpy(&v, p, sizeof(v));
+	return le64toh(v);
 }
 
-static uint64_t
-word_hash(const char *p, size_t n, size_t room)
+/* The first `n` (1 to 8) bytes at `p` in the text, of which none beyond is
+ * read. */
+static inline uint64_t
+load_part(struct str text, const char *p, size_t n)
+{
+	size_t room = (size_t)(text.p + text.n - p);
+	uint64_t v = 0;
+
+	if (room >= sizeof(v))
+		v = load_bytes(p);
+	else if (text.n >= sizeof(v))
+		v = load_bytes(text.p + text.n - sizeof(v)) >> 8 *
+		    (sizeof(v) - room);
+	else
+		v = le64toh(*(uint64_t *)memcpy(&v, p, n));
+	return fold(v) & UINT64_MAX >> (64 - 8 * n);
+}
+
+static inline uint64_t
+hash_word(struct str text, const char *p, size_t n)
 {
 	uint64_t h = n;
 
-	for (; n > 8; n -= 8, p += 8, room -= 8) {
-		h = (h ^ load(p, 8, room)) * UINT64_C(0x9e3779b97f4a7c15);
+	for (; n > 8; n -= 8, p += 8) {
+		h = (h ^ load_part(text, p, 8)) * UINT64_C(0x9e3779b97f4a7c15);
 		h ^= h >> 32;
 	}
-	return (h ^ load(p, n, room)) * UINT64_C(0x9e3779b97f4a7c15);
+	return (h ^ load_part(text, p, n)) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 static inline void
@@ -151,31 +177,40 @@ add_word(struct simhash *s, uint64_t h)
 void
 simhash_add(struct simhash *s, struct str text)
 {
-	const char *start = NULL, *end = text.p + text.n;
-	uint64_t last = 0;     /* whether the byte before belonged to a word */
-	char tail[BLOCK] = { 0 };
+	const char *start = NULL;   /* of a word that began in a block before */
 
 	for (size_t at = 0; at < text.n; at += BLOCK) {
-		const char *p = text.p + at, *block = p;
-		if (text.n - at < BLOCK)
-			block = memcpy(tail, p, text.n - at);
-		uint64_t m = word_mask(block);
-		uint64_t edges = m ^ (m << 1 | last);
-		last = m >> 63;
-		for (; edges != 0; edges &= edges - 1) {
-			const char *q = p + __builtin_ctzll(edges);
-			if (start == NULL) {
-				start = q;
+		const char *p = text.p + at;
+		size_t left = MIN(text.n - at, BLOCK);
+		uint64_t m = left == BLOCK ? word_mask(p, BLOCK) :
+		    word_mask(p, left);
+		if (start != NULL) {
+			size_t n = ~m == 0 ? BLOCK :
+			    (size_t)__builtin_ctzll(~m);
+			if (n >= left)
 				continue;
-			}
-			add_word(s, word_hash(start, (size_t)(q - start),
-			    (size_t)(end - start)));
+			add_word(s, hash_word(text, start,
+			    (size_t)(p + n - start)));
 			start = NULL;
+			m &= UINT64_MAX << n;
+		}
+		while (m != 0) {
+			size_t from = (size_t)__builtin_ctzll(m);
+			uint64_t gap = ~(m >> from);
+			size_t n = gap == 0 ? BLOCK :
+			    (size_t)__builtin_ctzll(gap);
+			if (from + n >= left) {
+				start = p + from;
+				break;
+			}
+			add_word(s, hash_word(text, p + from, n));
+			/* Clear the lowest run of bits. */
+			m &= m + (m & -m);
 		}
 	}
 	if (start != NULL)
-		add_word(s, word_hash(start, (size_t)(end - start),
-		    (size_t)(end - start)));
+		add_word(s, hash_word(text, start,
+		    (size_t)(text.p + text.n - start)));
 }
 
 uint64_t

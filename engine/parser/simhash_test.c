@@ -1,6 +1,7 @@
 #include "engine/parser/suite_test.h"
 
 #include "engine/parser/simhash.h"
+#include "tests/rounds.h"
 
 static uint64_t
 hash_of(const char *text)
@@ -64,6 +65,43 @@ test_blocks(void **state)
 			assert_int_equal(s.before, t.before);
 		}
 	}
+}
+
+/* Texts of random words against the same words one by one. */
+static void
+test_texts(void **state)
+{
+	char text[300];
+
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS(20000); i++) {
+		struct simhash s = SIMHASH_INIT, t = SIMHASH_INIT;
+		size_t n = rnd(i % 2 == 0 ? 20 : sizeof(text)), from = 0;
+		unsigned word = 1 + rnd(12);
+		for (size_t k = 0; k < n; k++)
+			text[k] = rnd(word) == 0 ? " .-\n"[rnd(4)] :
+			    "aZ09\xc3\xff"[rnd(6)];
+		simhash_add(&s, (struct str){ text, n });
+		for (size_t k = 0; k <= n; k++) {
+			if (k < n && strchr(" .-\n", text[k]) == NULL)
+				continue;
+			simhash_add(&t, (struct str){ text + from, k - from });
+			from = k + 1;
+		}
+		assert_memory_equal(&s, &t, sizeof(s));
+	}
+}
+
+/* Archives have hashes of earlier versions: the same text, the same hash. */
+static void
+test_values(void **state)
+{
+	(void)state;
+	assert_true(hash_of("The quick brown fox jumps over the lazy dog") ==
+	    UINT64_C(0x87489c0351038518));
+	assert_true(hash_of("caf\xc3\xa9 internationalisation 2026, and "
+	    "Donaudampfschifffahrtsgesellschaft") ==
+	    UINT64_C(0x85264a4249c96840));
 }
 
 /* The upright counters against 64 plain ones. */
@@ -157,6 +195,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_case_and_pieces),
 		cmocka_unit_test(test_similar),
