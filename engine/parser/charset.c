@@ -2,9 +2,9 @@
 
 #include <lexbor/encoding/encoding.h>
 #include <lexbor/encoding/multi.h>
-#include <lexbor/html/encoding.h>
 
 #include "base/text.h"
+#include "engine/parser/prescan.h"
 
 #define DECODE_POINTS 1024u
 
@@ -51,23 +51,12 @@ prescan_name(struct str label)
 static const char *
 name_in_html(struct str head)
 {
-	lxb_html_encoding_t em;
+	struct prescan s = prescan_begin(head);
 	const char *name = NULL;
+	struct str label;
 
-	memset(&em, 0, sizeof(em));
-	if (str_find(head, STR("<")) == head.n ||
-	    lxb_html_encoding_init(&em) != LXB_STATUS_OK)
-		return NULL;
-	(void)lxb_html_encoding_determine(&em, chars(head),
-	    chars(head) + head.n);
-	for (size_t i = 0; name == NULL &&
-	    i < lxb_html_encoding_meta_length(&em); i++) {
-		const lxb_html_encoding_entry_t *e =
-		    lxb_html_encoding_meta_entry(&em, i);
-		name = prescan_name((struct str){ (const char *)e->name,
-		    (size_t)(e->end - e->name) });
-	}
-	lxb_html_encoding_destroy(&em, false);
+	while (name == NULL && prescan_next(&s, &label))
+		name = prescan_name(label);
 	return name;
 }
 
