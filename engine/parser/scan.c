@@ -371,27 +371,26 @@ skip_markup(const struct scan *s, size_t at)
 }
 
 /*
- * The end of the text at `at`: a tag, or what is skipped.  Tells whether the
+ * The end of the text at `at`: a tag, or what is skipped.  Notes whether the
  * text has anything to decode.
  */
 static inline size_t
-find_text_end(struct scan *s, size_t at, enum markup *next)
+find_text_end(struct scan *s, size_t at)
 {
+	s->coded = false;
 	for (;; at++) {
 		at = seek(s, at, MASK_TEXT);
-		if (at == s->n) {
-			*next = MARKUP_NONE;
+		if (at == s->n)
 			return at;
-		}
 		if (s->p[at] != '<') {
 			s->coded = true;
 			continue;
 		}
-		*next = markup_at(s, at);
-		if (*next == MARKUP_HOLE) {
+		enum markup m = markup_at(s, at);
+		if (m == MARKUP_HOLE) {
 			s->coded = true;
 			at += 2;
-		} else if (*next != MARKUP_NONE) {
+		} else if (m != MARKUP_NONE) {
 			return at;
 		}
 	}
@@ -400,26 +399,27 @@ find_text_end(struct scan *s, size_t at, enum markup *next)
 static enum scan_kind
 next_in_data(struct scan *s, struct scan_token *t)
 {
-	for (;;) {
-		enum markup next;
-		s->coded = false;
-		while (s->at < s->n && s->p[s->at] == '<' &&
-		    markup_at(s, s->at) == MARKUP_HOLE)
+	while (s->at < s->n) {
+		switch (s->p[s->at] == '<' ? markup_at(s, s->at) :
+		    MARKUP_NONE) {
+		case MARKUP_OPEN:
+			return read_tag(s, s->at + 1, SCAN_OPEN, t);
+		case MARKUP_CLOSE:
+			return read_tag(s, s->at + 2, SCAN_CLOSE, t);
+		case MARKUP_HOLE:
 			s->at += 3;
-		size_t end = find_text_end(s, s->at, &next);
-		if (end > s->at) {
-			s->text = s->at;
-			s->text_end = s->at = end;
-			return t->kind = SCAN_TEXT;
+			continue;
+		case MARKUP_IGNORED:
+			s->at = skip_markup(s, s->at);
+			continue;
+		case MARKUP_NONE:
+			break;
 		}
-		if (next == MARKUP_OPEN)
-			return read_tag(s, end + 1, SCAN_OPEN, t);
-		if (next == MARKUP_CLOSE)
-			return read_tag(s, end + 2, SCAN_CLOSE, t);
-		if (next == MARKUP_NONE)
-			return t->kind = SCAN_END;
-		s->at = skip_markup(s, end);
+		s->text = s->at;
+		s->at = s->text_end = find_text_end(s, s->at);
+		return t->kind = SCAN_TEXT;
 	}
+	return t->kind = SCAN_END;
 }
 
 /* ---- Text inside of elements ------------------------------------------- */
