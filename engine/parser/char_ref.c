@@ -62,21 +62,22 @@ read_number(struct str s, char *out, size_t *out_n)
 static size_t
 read_common(struct str s, char *out, size_t *out_n)
 {
-	static const struct {
+	static const struct common {
 		struct str name, text;
 	} common[] = {
-		{ { "&amp;", 5 }, { "&", 1 } }, { { "&nbsp;", 6 },
-		    { "\xc2\xa0", 2 } },
-		{ { "&lt;", 4 }, { "<", 1 } }, { { "&gt;", 4 }, { ">", 1 } },
-		{ { "&quot;", 6 }, { "\"", 1 } },
+		{ { "&amp;", 5 }, { "&", 1 } }, { { "&gt;", 4 }, { ">", 1 } },
+		{ { "&lt;", 4 }, { "<", 1 } }, { { "&quot;", 6 }, { "\"", 1 } },
+		{ { "&nbsp;", 6 }, { "\xc2\xa0", 2 } },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(common); i++)
-		if (str_starts(s, common[i].name)) {
-			memcpy(out, common[i].text.p, common[i].text.n);
-			*out_n = common[i].text.n;
-			return common[i].name.n;
-		}
+	for (size_t i = 0; i < ARRAY_LEN(common); i++) {
+		const struct common *c = &common[i];
+		if (c->name.p[1] != s.p[1] || !str_starts(s, c->name))
+			continue;
+		memcpy(out, c->text.p, c->text.n);
+		*out_n = c->text.n;
+		return c->name.n;
+	}
 	return 0;
 }
 

@@ -111,6 +111,8 @@ read_rel(struct str s)
 static bool
 is_feed_type(struct str type)
 {
+	if (type.n == 0)
+		return false;
 	type = str_trim(str_cut(type, 0, str_find_char(type, ';')));
 	return str_eq_nocase(type, STR("application/rss+xml")) ||
 	    str_eq_nocase(type, STR("application/atom+xml")) ||
