@@ -27,14 +27,19 @@ link_set_init(struct link_set *s, const struct url *page, size_t max,
 static size_t
 scheme_length(struct str s)
 {
-	size_t i = 0;
+	size_t i = 1, colon;
 
 	if (s.n == 0 || !ascii_is_alpha(s.p[0]))
 		return 0;
-	while (i < s.n && (ascii_is_alpha(s.p[i]) || ascii_is_digit(s.p[i]) ||
-	    s.p[i] == '+' || s.p[i] == '-' || s.p[i] == '.'))
+	/* Most links have none, and then their letters need no look. */
+	colon = str_find_char(s, ':');
+	if (colon == s.n)
+		return 0;
+	while (i < colon && (ascii_is_alpha(s.p[i]) ||
+	    ascii_is_digit(s.p[i]) || s.p[i] == '+' || s.p[i] == '-' ||
+	    s.p[i] == '.'))
 		i++;
-	return i < s.n && s.p[i] == ':' ? i + 1 : 0;
+	return i == colon ? i + 1 : 0;
 }
 
 static bool
