@@ -160,10 +160,12 @@ add_word(struct simhash *s, uint64_t h)
 	uint64_t x = (s->before << 23 | s->before >> 41) ^ h;
 
 	s->before = h;
-	if (s->words == UINT32_MAX)
+	/* The first word has no pair, and 2^32 - 1 words are counted. */
+	if (s->words - 1 >= UINT32_MAX - 1) {
+		s->words += s->words == 0;
 		return;
-	if (s->words++ == 0)
-		return;
+	}
+	s->words++;
 	x ^= x >> 32;
 	x *= UINT64_C(0xd6e8feb86659fd93);
 	x ^= x >> 32;
