@@ -1,27 +1,9 @@
 #include "engine/parser/html_name.h"
 
-#include <endian.h>
 #include <lexbor/tag/tag.h>
 
-#define ATTR_BYTES_MIN 2u
-#define ATTR_BYTES_MAX 11u
-#define HEAD_BYTES 8u
-
-/* Eight bytes with their ASCII letters in lower case. */
-static inline uint64_t
-lower_bytes(uint64_t v)
-{
-	const uint64_t each = UINT64_C(0x0101010101010101);
-	uint64_t low = v & 0x7f * each;
-	uint64_t from_a = low + (0x80 - 'A') * each;
-	uint64_t after_z = low + (0x80 - 'Z' - 1) * each;
-
-	return v | (from_a & ~after_z & ~v & 0x80 * each) >> 2;
-}
-
-/* At the end of a page; apart, so that it costs the others no stack. */
-__attribute__((noinline)) static uint64_t
-load_last(const char *p, size_t n)
+uint64_t
+html_name_last(const char *p, size_t n)
 {
 	uint64_t v = 0;
 
@@ -29,56 +11,20 @@ load_last(const char *p, size_t n)
 	return v;
 }
 
-/* The first bytes of a name that is not empty. */
-static inline uint64_t
-head_of(struct str name, size_t room)
+bool
+html_name_same(const struct html_name *x, struct str name)
 {
-	uint64_t v;
-	size_t n = MIN(name.n, HEAD_BYTES);
-
-	if (room >= HEAD_BYTES)
-		memcpy(&v, name.p, HEAD_BYTES);
-	else
-		v = load_last(name.p, n);
-	return lower_bytes(le64toh(v) & UINT64_MAX >> (64 - 8 * n));
-}
-
-static inline size_t
-slot_of(uint64_t head, size_t n, size_t slots)
-{
-	uint64_t h = (head ^ n) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return (size_t)(h >> 40) & (slots - 1);
-}
-
-static inline bool
-is_name(const struct html_name *x, uint64_t head, struct str name)
-{
-	return x->head == head && x->n == name.n && (name.n <= HEAD_BYTES ||
-	    str_eq_nocase(str_from(name, HEAD_BYTES),
-	    (struct str){ x->text + HEAD_BYTES, x->n - HEAD_BYTES }));
-}
-
-/* The name's slot, or the free one where it would be. */
-static inline const struct html_name *
-find_name(const struct html_name *slot, size_t slots, struct str name,
-    size_t room)
-{
-	uint64_t head = head_of(name, room);
-	size_t at = slot_of(head, name.n, slots);
-
-	while (slot[at].text != NULL && !is_name(&slot[at], head, name))
-		at = (at + 1) & (slots - 1);
-	return &slot[at];
+	return str_eq_nocase(str_from(name, HTML_NAME_HEAD),
+	    (struct str){ x->text + HTML_NAME_HEAD, x->n - HTML_NAME_HEAD });
 }
 
 static void
 put_name(struct html_name *slot, size_t slots, struct str name, size_t number)
 {
-	size_t at = (size_t)(find_name(slot, slots, name, name.n) - slot);
+	size_t at = (size_t)(html_name_find(slot, slots, name, name.n) - slot);
 
 	CHECK(slot[at].text == NULL);
-	slot[at] = (struct html_name){ head_of(name, name.n), name.p,
+	slot[at] = (struct html_name){ html_name_head(name, name.n), name.p,
 	    (uint16_t)name.n, (uint16_t)number };
 }
 
@@ -105,9 +51,9 @@ html_names_init(struct html_names *names)
 		put_name(names->attr, HTML_ATTR_SLOTS, str_of(attrs[i]), i);
 }
 
-/* Equal names of unknown elements have equal numbers: 64 bits of FNV-1a. */
-__attribute__((noinline)) static uintptr_t
-hash_name(struct str name)
+/* Equal names have equal numbers: 64 bits of FNV-1a. */
+uintptr_t
+html_tag_unknown(struct str name)
 {
 	const uint64_t prime = UINT64_C(0x100000001b3);
 	uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -123,23 +69,4 @@ hash_name(struct str name)
 		}
 	}
 	return (uintptr_t)h | HTML_TAG_OTHER;
-}
-
-uintptr_t
-html_tag_of(const struct html_names *names, struct str name, size_t room)
-{
-	const struct html_name *x = find_name(names->tag, HTML_TAG_SLOTS, name,
-	    room);
-
-	return x->text != NULL ? x->number : hash_name(name);
-}
-
-enum html_attr
-html_attr_of(const struct html_names *names, struct str name, size_t room)
-{
-	if (name.n < ATTR_BYTES_MIN || name.n > ATTR_BYTES_MAX)
-		return ATTR_COUNT;
-	const struct html_name *x = find_name(names->attr, HTML_ATTR_SLOTS,
-	    name, room);
-	return x->text != NULL ? (enum html_attr)x->number : ATTR_COUNT;
 }
