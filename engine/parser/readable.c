@@ -151,11 +151,29 @@ put_space(struct readable *r, char c)
 		put_bytes(r, c == '\f' ? " " : &c, 1);
 }
 
+/* The length of the printable ASCII at the start, as far as it fits with a
+ * separator. */
+static size_t
+printable_length(const struct readable *r, struct str s)
+{
+	size_t room = r->bytes_max - MIN(r->bytes_max, r->text.n), n = 0;
+
+	while (n < s.n && n + 1 < room && s.p[n] > ' ' && s.p[n] < 0x7f)
+		n++;
+	return n;
+}
+
 void
 readable_put_text(struct readable *r, struct str s)
 {
 	while (r->drops == 0 && s.n > 0 && !r->cut) {
-		size_t n = text_utf8_length(s);
+		size_t n = printable_length(r, s);
+		if (n > 0) {
+			put_bytes(r, s.p, n);
+			s = str_from(s, n);
+			continue;
+		}
+		n = text_utf8_length(s);
 		unsigned char c = (unsigned char)s.p[0];
 
 		if (c == '\r' && r->pres > 0)
