@@ -16,8 +16,8 @@
 /*
  * Read the reference at the start of `s`, an ampersand.  The result is its
  * length, and `out` has the `*out_n` bytes of UTF-8 that it stands for, which
- * are at most three times as many.  0: the ampersand stands for itself.
- * `attr`: it is in the value of an attribute, where "&lt=" is no reference.
+ * are a fifth more at most.  0: the ampersand stands for itself.  `attr`: it is
+ * in the value of an attribute, where "&lt=" is no reference.
  */
 size_t char_ref_read(struct str s, bool attr, char *out, size_t *out_n);
 

@@ -12,9 +12,6 @@ enum decoding {
 	HOLES = 8,         /* "</>" is left out */
 };
 
-/* A character becomes three at most: NUL. */
-#define GROWTH_MAX 3u
-
 /* ---- Characters -------------------------------------------------------- */
 
 static inline bool
@@ -153,15 +150,36 @@ decode_char(const struct scan *s, size_t at, size_t end, unsigned how,
 	return at + 1;
 }
 
-/* Append what `at` to `end` stands for.  The buffer has room for it. */
+/*
+ * The most bytes that `at` to `end` may stand for.  A reference grows by a
+ * fifth at most ("&nGt;", two code points of three bytes), NUL to three bytes.
+ */
+static size_t
+decoded_max(const struct scan *s, size_t at, size_t end, unsigned how)
+{
+	size_t most = (end - at) + (end - at) / 4 + CHAR_REF_BYTES_MAX;
+
+	while ((how & NULS) != 0 && at < end) {
+		const char *nul = memchr(s->p + at, '\0', end - at);
+		if (nul == NULL)
+			break;
+		at = (size_t)(nul - s->p) + 1;
+		most += 2;
+	}
+	return most;
+}
+
+/* Append what `at` to `end` stands for.  There is room for decoded_max(). */
 static struct str
 decode_part(struct scan *s, size_t at, size_t end, unsigned how)
 {
 	char *start = s->scratch->p + s->scratch->n, *out = start;
+	const char *limit = s->scratch->p + s->scratch->cap;
 
 	while (at < end) {
 		size_t next = MIN(end, seek_either(s, at, MASK_TEXT,
 		    MASK_VALUE));
+		CHECK((size_t)(limit - out) >= next - at + CHAR_REF_BYTES_MAX);
 		memcpy(out, s->p + at, next - at);
 		out += next - at;
 		at = next < end ? decode_char(s, next, end, how, &out) : end;
@@ -174,7 +192,13 @@ static void
 reserve_scratch(struct scan *s, size_t bytes)
 {
 	s->scratch->n = 0;
-	buf_reserve(s->scratch, bytes * GROWTH_MAX + CHAR_REF_BYTES_MAX);
+	buf_reserve(s->scratch, bytes);
+}
+
+static bool
+has_char(struct str s, char c)
+{
+	return memchr(s.p, c, s.n) != NULL;
 }
 
 struct str
@@ -186,12 +210,18 @@ scan_text(struct scan *s)
 		[SCAN_RAWTEXT] = NULS, [SCAN_SCRIPT] = NULS,
 		[SCAN_REST] = NULS,
 	};
-	size_t n = s->text_end - s->text;
+	struct str text = { s->p + s->text, s->text_end - s->text };
+	unsigned how = hows[s->mode];
 
+	/* Of the texts inside of elements few count, and only here is known
+	 * whether one has anything to decode. */
+	if (s->mode != SCAN_DATA)
+		s->coded = has_char(text, '\r') || has_char(text, '\0') ||
+		    ((how & REFERENCES) != 0 && has_char(text, '&'));
 	if (!s->coded)
-		return (struct str){ s->p + s->text, n };
-	reserve_scratch(s, n);
-	return decode_part(s, s->text, s->text_end, hows[s->mode]);
+		return text;
+	reserve_scratch(s, decoded_max(s, s->text, s->text_end, how));
+	return decode_part(s, s->text, s->text_end, how);
 }
 
 /* ---- Tags -------------------------------------------------------------- */
@@ -200,16 +230,19 @@ scan_text(struct scan *s)
 __attribute__((noinline)) static void
 decode_values(struct scan *s, struct scan_token *t, uint32_t coded)
 {
-	size_t total = 0;
+	const unsigned how = REFERENCES | IN_VALUE | NULS;
+	size_t most = 0;
 
-	for (uint32_t left = coded; left != 0; left &= left - 1)
-		total += t->attr[__builtin_ctz(left)].n;
-	reserve_scratch(s, total);
+	for (uint32_t left = coded; left != 0; left &= left - 1) {
+		struct str v = t->attr[__builtin_ctz(left)];
+		size_t at = (size_t)(v.p - s->p);
+		most += decoded_max(s, at, at + v.n, how);
+	}
+	reserve_scratch(s, most);
 	for (uint32_t left = coded; left != 0; left &= left - 1) {
 		struct str *v = &t->attr[__builtin_ctz(left)];
 		size_t at = (size_t)(v->p - s->p);
-		*v = decode_part(s, at, at + v->n,
-		    REFERENCES | IN_VALUE | NULS);
+		*v = decode_part(s, at, at + v->n, how);
 	}
 }
 
@@ -506,8 +539,6 @@ next_in_raw(struct scan *s, struct scan_token *t)
 	if (end > s->at) {
 		s->text = s->at;
 		s->text_end = s->at = end;
-		/* Few such texts are looked at: scan_text() finds out. */
-		s->coded = true;
 		return t->kind = SCAN_TEXT;
 	}
 	if (end == s->n)

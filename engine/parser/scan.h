@@ -63,7 +63,7 @@ struct scan {
 	size_t attrs_max;
 	enum scan_mode mode;
 	struct str raw;        /* the name that ends such a text */
-	/* The text just read: its place, and whether it is decoded. */
+	/* The text just read: its place, and whether it has to be decoded. */
 	size_t text, text_end;
 	bool coded;
 	struct buf *scratch;   /* decoded text or values */

@@ -205,6 +205,37 @@ test_blocks(void **state)
 	}
 }
 
+/* What grows when it is decoded, as much as there can be of it. */
+static void
+test_growth(void **state)
+{
+	struct buf page = BUF_INIT, want = BUF_INIT;
+
+	(void)state;
+	buf_put_text(&page, "<a href='");
+	buf_put_text(&want, "<a href=\"");
+	for (int i = 0; i < 1000; i++) {
+		buf_put_text(&page, "&nLt;");
+		buf_put_text(&want, "\xe2\x89\xaa\xe2\x83\x92");
+	}
+	buf_put_text(&page, "' src=");
+	buf_put_text(&want, "\" src=\"");
+	for (int i = 0; i < 1000; i++) {
+		buf_put_char(&page, '\0');
+		buf_put_text(&want, "\xef\xbf\xbd");
+	}
+	buf_put_text(&page, "><xmp>");
+	buf_put_text(&want, "\" #2\n<xmp #0\n\"");
+	for (int i = 0; i < 1000; i++) {
+		buf_put(&page, "\0\r", 2);
+		buf_put_text(&want, "\xef\xbf\xbd\\x0a");
+	}
+	buf_put_text(&want, "\"\n");
+	check(buf_str(&page), buf_text(&want));
+	buf_free(&page);
+	buf_free(&want);
+}
+
 static void
 test_attrs_limit(void **state)
 {
@@ -282,6 +313,7 @@ main(void)
 		cmocka_unit_test(test_raw_text),
 		cmocka_unit_test(test_scripts),
 		cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_attrs_limit),
 		cmocka_unit_test(test_references),
 	};
