@@ -2,7 +2,7 @@
  * html -- links and facts from HTML: the scanner's tags and texts, and what a
  * page makes of them.
  *
- * No tree is built.  Between two tags the limits are looked at.
+ * No tree is built.  The limits are looked at between two tokens.
  *
  * Thread: a `struct html` belongs to one thread.
  * Limits: parse.attrs_max, parse.cpu_ms_max; more in html_page.h.

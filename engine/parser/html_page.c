@@ -333,7 +333,7 @@ take_tag(struct html_page *g, uintptr_t tag)
 		css_scan(style, g->a, css_link, g);
 }
 
-/* The effect of each tag on the tokenizer and on the nesting. */
+/* The effect of each tag on the scanner and on the nesting. */
 enum trait {
 	RAW = 1,        /* its inside is text */
 	UNCOUNTED = 2,  /* void, or may stay open without nesting */

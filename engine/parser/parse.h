@@ -21,7 +21,7 @@
 
 #define PARSE_LINKS_MAX 20000u
 #define PARSE_CPU_MS_MAX 250u
-/* Attributes of one tag: more end the page, since memory grows with them. */
+/* Attributes of one tag: more end the page. */
 #define PARSE_ATTRS_MAX 4096u
 #define PARSE_TITLE_BYTES_MAX 500u
 #define PARSE_LANG_BYTES_MAX 64u
