@@ -403,9 +403,9 @@ open_engine(struct crawl_run *r, struct why *w)
 		.conf = &r->cli->conf, .home = r->home,
 		.data_dir = r->cli->data_dir,
 		.loops = (unsigned)conf_int(&r->cli->conf, CONF_LOOPS),
-		.small = true, .archive = true,
-		.every_event = cli_json(r->cli), .event = report_url,
-		.view = viewed, .health = health_changed, .arg = r,
+		.small = true, .every_event = cli_json(r->cli),
+		.event = report_url, .view = viewed,
+		.health = health_changed, .arg = r,
 	};
 
 	return engines_open(engine_open, &o, &r->engine, w);

@@ -74,7 +74,7 @@ open_data(struct explained *x)
 {
 	struct cli *c = x->cli;
 	struct engine_options o = { .conf = &c->conf, .loops = 1,
-	    .small = true, .archive = true };
+	    .small = true };
 
 	if (cli_data_dir(c, &x->no_data) != OK)
 		return;

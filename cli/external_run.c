@@ -189,7 +189,7 @@ open_engine(struct life *l, struct why *w)
 {
 	struct conf *conf = &l->run->cli->conf;
 	struct engine_options o = { .conf = conf, .home = l->home,
-	    .data_dir = l->dir, .loops = 1, .small = true, .archive = true,
+	    .data_dir = l->dir, .loops = 1, .small = true,
 	    .doors = true, .health = health_changed, .arg = l };
 
 	enum err e = set_apart(conf, w);

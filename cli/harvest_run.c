@@ -244,7 +244,7 @@ open_data(struct harvest_run *r, struct why *w)
 	struct cli *c = r->cli;
 	struct engine_options eo = { .conf = &c->conf, .home = r->home,
 	    .loops = (unsigned)conf_int(&c->conf, CONF_LOOPS), .small = true,
-	    .archive = true, .doors = true, .health = health_changed,
+	    .doors = true, .health = health_changed,
 	    .arg = r };
 	struct harvests_options ho = { .home = r->home, .conf = &c->conf,
 	    .ended = harvest_ended, .arg = r };

@@ -129,8 +129,7 @@ from_data(struct cli *c, struct why *w)
 {
 	FREED(loop_free) struct loop *home = loop_new("home");
 	struct engine_options o = { .conf = &c->conf, .home = home,
-	    .data_dir = c->data_dir, .loops = 1, .small = true,
-	    .archive = true };
+	    .data_dir = c->data_dir, .loops = 1, .small = true };
 	FREED(engine_free) struct engine *e = NULL;
 	struct figure *f;
 

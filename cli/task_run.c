@@ -469,7 +469,7 @@ open_data(struct task_running *r, struct why *w)
 	struct cli *c = r->cli;
 	struct engine_options eo = { .conf = &c->conf, .home = r->home,
 	    .loops = (unsigned)conf_int(&c->conf, CONF_LOOPS), .small = true,
-	    .archive = true, .doors = true, .health = health_changed,
+	    .doors = true, .health = health_changed,
 	    .arg = r };
 	struct items_options io = { .conf = &c->conf, .home = r->home };
 	struct task_service_options so = { .conf = &c->conf, .home = r->home,

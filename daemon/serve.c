@@ -180,7 +180,7 @@ put_crawl(const struct daemon *s, const struct crawl_row *row, struct buf *b)
 	    .warc_dir = row->warc_dir };
 	FREED(buf_free) struct buf own = BUF_INIT;
 
-	if (f.warc_dir.n == 0) {
+	if (f.warc_dir.n == 0 && !row->unarchived) {
 		bool scheduled = row->schedule != 0;
 		buf_printf(&own, "%s/archive/%s-%llu", s->cli->data_dir,
 		    scheduled ? "schedule" : "crawl", scheduled ?
@@ -372,7 +372,7 @@ lock_engine(struct daemon *s, struct why *w)
 		.conf = &s->cli->conf, .home = s->home,
 		.data_dir = s->cli->data_dir,
 		.loops = (unsigned)conf_int(&s->cli->conf, CONF_LOOPS),
-		.archive = true, .doors = true,
+		.doors = true,
 		.urls_loaded = &s->opening.urls_loaded,
 		.view = viewed, .health = health_changed,
 		.arg = s,

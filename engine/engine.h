@@ -46,7 +46,6 @@ struct engine_options {
 	const char *data_dir;
 	unsigned loops;              /* 0: one per core */
 	bool small;                  /* memory for one crawl, not a daemon's */
-	bool archive;                /* false: no WARC (benches only) */
 	bool doors; /* control.h, crawl_registry.h; opens the store */
 	bool every_event;            /* else exceptions, skipped seeds */
 	engine_event_fn *event;

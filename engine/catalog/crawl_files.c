@@ -72,6 +72,9 @@ catalog_crawl_files(const char *warc_dir, uint32_t crawl, struct arena *a,
 {
 	struct listing l = { .arena = a, .crawl = crawl };
 
+	*files = NULL;
+	if (warc_dir[0] == '\0')
+		return 0;
 	/* A closed file moves from the first directory to the second. */
 	read_dir(&l, arena_printf(a, "%s/.argiope/crawl-%u", warc_dir,
 	    crawl).p, true);

@@ -283,6 +283,7 @@ copy_spec(struct held *h, const struct crawl_spec *s)
 	r->key = arena_copy(&h->arena, s->key);
 	r->policy = arena_copy(&h->arena, s->policy_name);
 	r->schedule = s->schedule;
+	r->unarchived = s->unarchived;
 	r->tags_n = s->tags_n;
 }
 

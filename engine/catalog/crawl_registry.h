@@ -45,7 +45,9 @@ struct crawl_row {
 	uint32_t id;
 	struct crawl_view view;
 	struct str name, seed;       /* seed: the first, as given */
-	struct str warc_dir;         /* "": its own below DATA/archive */
+	/* "": its own below DATA/archive, unless it is `unarchived`. */
+	struct str warc_dir;
+	bool unarchived;
 	struct str key;              /* that it began under; or "" */
 	struct str policy;           /* its name, or "" for one of its own */
 	const struct str *tags;

@@ -314,7 +314,7 @@ specs_are_read_back(void **state)
 	crawl_spec_put(&s, &b);
 	assert_true(crawl_spec_parse(buf_str(&b), &a, &p));
 	assert_false(p.operator_seeds);
-	assert_false(p.secret_proxy);
+	assert_false(p.secret_proxy || p.unarchived);
 	assert_true(str_eq(p.policy_name, s.policy_name));
 	assert_true(str_eq(p.key, s.key));
 	assert_int_equal(p.schedule, 3);
@@ -326,10 +326,10 @@ specs_are_read_back(void **state)
 	assert_true(seconds[0] == 0 && seconds[1] < 0 && seconds[2] < 0);
 	buf_clear(&b);
 	s = (struct crawl_spec){ .operator_seeds = true,
-	    .secret_proxy = true };
+	    .secret_proxy = true, .unarchived = true };
 	crawl_spec_put(&s, &b);
 	assert_true(crawl_spec_parse(buf_str(&b), &a, &p));
-	assert_true(p.operator_seeds && p.secret_proxy);
+	assert_true(p.operator_seeds && p.secret_proxy && p.unarchived);
 	buf_free(&b);
 	arena_free(&a);
 }

@@ -185,6 +185,8 @@ static const struct request_step launch_steps[] = {
 void
 crawl_launch(struct engine *e, struct launch *l)
 {
+	/* Tokens, items and downloads of doors rest on the archive. */
+	CHECK(!l->spec.unarchived);
 	l->engine = e;
 	l->begin = (struct crawl_request){ .spec = l->spec };
 	l->request.done = launch_done;

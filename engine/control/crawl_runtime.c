@@ -245,6 +245,7 @@ compile(struct running *r, const struct crawl_request *q,
 	    policy->proxy);
 	s->cookies = arena_copy(&r->arena, q->cookies);
 	s->operator_seeds = spec->operator_seeds;
+	s->unarchived = spec->unarchived;
 	s->delay_s = policy->rate_limit;
 	copy_headers(r, policy);
 	make_redactor(r, settings);
@@ -285,12 +286,14 @@ static void
 name_collection(struct crawl_runtime *c, struct running *r)
 {
 	const struct crawl_spec *s = &r->spec;
+	struct arena *a = &r->arena;
 
 	r->shared.has_collection = s->collection.n > 0;
 	r->shared.collection = s->collection.n > 0 ?
-	    collection_of_name(s->collection, &r->arena) :
+	    collection_of_name(s->collection, a) : s->unarchived ?
+	    collection_of_unarchived(r->shared.id, a) :
 	    paths_collection(ledger_paths(frontier_ledger(c->frontier)),
-	    s->warc_dir, &r->arena);
+	    s->warc_dir, a);
 }
 
 /* Others may have written there, or this is the crawl that goes on. */
@@ -298,6 +301,9 @@ static void
 join_collection(struct crawl_runtime *c, struct running *r)
 {
 	load_seen(c, r->shared.collection);
+	/* It asks with no validators: there is no body to answer 304 with. */
+	if (r->shared.unarchived)
+		return;
 	if (r->shared.has_collection) {
 		r->shared.others = (struct collection_crawls){ UINT32_MAX,
 			UINT32_MAX, false };

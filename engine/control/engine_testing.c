@@ -273,8 +273,7 @@ rig_start(struct rig *r)
 	r->home = loop_new("home");
 	struct engine_options o = {
 		.conf = &r->conf, .home = r->home, .data_dir = r->dir,
-		.loops = 2, .archive = true, .doors = true, .view = viewed,
-		.arg = r,
+		.loops = 2, .doors = true, .view = viewed, .arg = r,
 	};
 	must(engine_open(&o, &r->engine, &w), &w);
 	if (r->opened != NULL)

@@ -60,7 +60,6 @@ engine_settings(const struct engine *e, const struct conf *c,
 	s->digest = conf_choice(c, CONF_WARC_DIGEST) == 0 ? DIGEST_SHA1 :
 	    DIGEST_SHA256;
 	s->redact = conf_bool(c, CONF_WARC_REDACT);
-	s->archive = e->options.archive;
 	s->http2 = true;
 	s->user_agent = conf_str(c, CONF_FETCH_USER_AGENT);
 	s->product_token = text_product_token(s->user_agent);

@@ -194,7 +194,7 @@ put_records(struct page *p, struct why *w)
 	struct call *c = p->call;
 	struct str body = buf_str(&page_hop(p)->body);
 
-	if (!p->fetcher->settings->archive)
+	if (!page_is_archived(p))
 		return true;
 	if (!p->compared)
 		warc_digest_payload(p->fetcher->writer, &body, 1, &p->digest);
@@ -249,7 +249,7 @@ put_checkpoint(struct page *p, struct why *w)
 	s->puts_n = 1;
 	checkpoint_put(s->crawl, p->call->checkpoint_owner,
 	    p->call->checkpoint, &s->arena, s->puts);
-	return !p->fetcher->settings->archive || archive_checkpoint(p, w);
+	return !page_is_archived(p) || archive_checkpoint(p, w);
 }
 
 /* Frames are their owner's to archive. */

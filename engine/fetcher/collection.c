@@ -12,6 +12,12 @@ collection_of_name(struct str name, struct arena *a)
 	return arena_printf(a, "collection:%.*s", STR_FMT(name));
 }
 
+struct str
+collection_of_unarchived(uint32_t crawl, struct arena *a)
+{
+	return arena_printf(a, "unarchived:%u", crawl);
+}
+
 void
 collection_prefix(struct str collection, struct buf *out)
 {

@@ -28,6 +28,8 @@
 
 /* The collection that crawls name, whatever their WARC directory. */
 struct str collection_of_name(struct str name, struct arena *);
+/* That of a crawl that is not archived: no other crawl can refer to it. */
+struct str collection_of_unarchived(uint32_t crawl, struct arena *);
 /* The prefix of all digest keys of the collection; appended to `out`. */
 void collection_prefix(struct str collection, struct buf *out);
 /* The key of a payload; appended to `out`. */

@@ -48,7 +48,8 @@ digest_looked_up(struct ledger_query *q)
 enum page_step
 page_step_dedupe(struct page *p)
 {
-	if (page_lend(p))
+	/* A digest alone costs less than the way to another loop. */
+	if (page_is_archived(p) && page_lend(p))
 		return PAGE_WAIT;
 	p->compared = true;
 	struct hop *h = page_hop(p);

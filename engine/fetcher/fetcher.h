@@ -58,7 +58,6 @@ struct fetch_settings {
 	int compression_level;
 	enum digest_kind digest;         /* of what is archived */
 	bool redact;                     /* credentials, before archiving */
-	bool archive;                    /* false: no WARC (benches) */
 	bool http2;
 	struct str user_agent;
 	struct str product_token;        /* of robots.txt: "argiope" */
@@ -101,6 +100,7 @@ struct crawl_shared {
 	bool follows_seeds;
 	bool continued;                  /* an earlier process began it */
 	bool operator_seeds;             /* their hosts may be private */
+	bool unarchived;                 /* as in its spec */
 	double delay_s;                  /* the policy's or the command's */
 	struct map delays;               /* host -> double, of some seeds */
 	const struct redactor *redactor;

@@ -180,6 +180,7 @@ fetch_rig_init(struct fetch_rig *r, site_fn *site)
 	rig_init(&r->rig);
 	r->site = site;
 	r->answer_ms = 20;
+	r->crawl.unarchived = true;
 	r->settings = (struct fetch_settings){
 		.tries_max = 3, .host_connections_max = 4,
 		.address_connections_max = 8, .connections_max = 32,

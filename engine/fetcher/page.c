@@ -191,6 +191,12 @@ page_goes_home(struct page *p)
 	return p->kind == PAGE_OF_ROBOTS && page_travel(p, p->home);
 }
 
+bool
+page_is_archived(const struct page *p)
+{
+	return !p->crawl->shared->unarchived;
+}
+
 /* --- ROBOTS, TURN ------------------------------------------------------- */
 
 struct str
@@ -333,7 +339,7 @@ page_step_archive(struct page *p)
 {
 	struct why w = WHY_INIT;
 
-	if (p->fetcher->settings->archive && !page_archive_members(p, &w))
+	if (page_is_archived(p) && !page_archive_members(p, &w))
 		return page_finish(p, OUTCOME_EXCEPTION, EXCEPTION_PROTOCOL,
 		    arena_copy(&p->submission.arena, str_of(w.text)));
 	return page_finish(p, p->kind == PAGE_OF_ROBOTS ? OUTCOME_NONE :
@@ -372,6 +378,16 @@ durable(struct submission *s, enum err e)
 		page_free(&p);
 }
 
+/* What the page holds until it is durable: its records, or its links. */
+static size_t
+held_bytes(const struct page *p)
+{
+	const struct submission *s = &p->submission;
+
+	return page_is_archived(p) ? s->members.n :
+	    s->found_n * sizeof(*s->found) + s->journal_rest.n;
+}
+
 enum page_step
 page_step_commit(struct page *p)
 {
@@ -388,7 +404,7 @@ page_step_commit(struct page *p)
 	if (p->lender != NULL) {
 		page_unlend(p);
 	} else {
-		p->bytes_counted = s->members.n;
+		p->bytes_counted = held_bytes(p);
 		outbox_count(f, p->bytes_counted);
 	}
 	s->home = p->fetcher->loop;

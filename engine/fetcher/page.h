@@ -101,7 +101,7 @@ struct page {
 	struct str dup_uri;              /* the original's; empty: none */
 	struct journal_source dup_source;
 	struct wall dup_date;
-	struct warc_member final;        /* the final answer's */
+	struct warc_member final;        /* the final answer's; or zeros */
 	struct wall start;
 	struct mono began;
 };
@@ -169,6 +169,8 @@ void pages_stop(struct fetcher *, const struct fetch_crawl *);
 /* Whether its crawl has excluded it since it was leased, and it was not
  * requested yet. */
 bool page_excluded(const struct page *);
+/* Whether its crawl keeps what was asked and answered in WARC files. */
+bool page_is_archived(const struct page *);
 /* The product token of the page's crawl, for robots.txt. */
 struct str page_token(const struct page *);
 /* The page's origin, when its host failed a moment ago; else NULL. */

@@ -172,7 +172,7 @@ page_archive_answers(struct page *p)
 	/* The last hop may have been refused before it was asked. */
 	if (n > 0 && !has_answer(p->hops[n - 1]))
 		n--;
-	if (!p->fetcher->settings->archive || n == 0 ||
+	if (!page_is_archived(p) || n == 0 ||
 	    !has_answer(p->hops[n - 1]) || s->outcome == OUTCOME_RETURNED)
 		return;
 	h = p->hops[n - 1];
@@ -199,6 +199,24 @@ us32(int64_t us)
 	return (int32_t)MIN(us, INT32_MAX);
 }
 
+/*
+ * Without a record the entry has no place, and says only whether the payload
+ * is that of an earlier capture.
+ */
+static uint8_t
+journal_flags(const struct page *p)
+{
+	const struct hop *h = page_hop(p);
+	bool same = p->dup_uri.n != 0, archived = page_is_archived(p);
+	bool revisit = archived ? p->final.type == WARC_REVISIT : same;
+
+	return (uint8_t)((revisit ? JOURNAL_REVISIT : 0) |
+	    (archived && same ? JOURNAL_SOURCED : 0) |
+	    (h->truncated != NULL ? JOURNAL_TRUNCATED : 0) |
+	    ((p->submission.lease.flags & FOUND_EMBED) ? JOURNAL_EMBED : 0) |
+	    (p->damaged ? JOURNAL_DAMAGED : 0) | JOURNAL_SIZED);
+}
+
 void
 page_archive_journal(struct page *p)
 {
@@ -209,13 +227,7 @@ page_archive_journal(struct page *p)
 		.body_at = p->final.body_at,
 		.hops = (uint16_t)(p->hops_n - 1),
 		.status = (uint16_t)h->parsed.status, .depth = s->lease.depth,
-		.flags = (uint8_t)((p->final.type == WARC_REVISIT ?
-		    JOURNAL_REVISIT : 0) |
-		    (h->truncated != NULL ? JOURNAL_TRUNCATED : 0) |
-		    ((s->lease.flags & FOUND_EMBED) ? JOURNAL_EMBED : 0) |
-		    (p->damaged ? JOURNAL_DAMAGED : 0) |
-		    (p->dup_uri.n != 0 ? JOURNAL_SOURCED : 0) |
-		    JOURNAL_SIZED),
+		.flags = journal_flags(p),
 		.start = p->start,
 		.duration_us = (uint32_t)us32(mono_ns_between(p->began,
 		    loop_now(p->fetcher->loop)) / 1000),

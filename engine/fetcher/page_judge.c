@@ -319,5 +319,5 @@ page_step_parse(struct page *p)
 		atomic_fetch_add(&p->crawl->shared->sitemap_bytes,
 		    p->sitemap_bytes);
 	p->submission.simhash = p->parsed.simhash;
-	return s->archive ? PAGE_DEDUPE : PAGE_ARCHIVE;
+	return PAGE_DEDUPE;
 }

@@ -1,5 +1,6 @@
 /* A page's steps: what becomes of a URL, told from its answers. */
 #include "engine/fetcher/fetcher_testing.h"
+#include "engine/frontier/journal.h"
 
 static struct fetch_rig rig;
 
@@ -190,6 +191,156 @@ a_connection_elsewhere_is_refused(void **state)
 	}
 }
 
+/* --- without an archive --------------------------------------------------- */
+
+static void
+site_of_all_kinds(struct str url, struct answer *a)
+{
+	if (str_ends(url, STR("/start"))) {
+		a->head = "Content-Type: text/html\r\nETag: \"1\"\r\n";
+		a->body = "<title>Start</title><a href=/same1>x</a>"
+		    "<a href=/same2>x</a><a href=/moved>x</a>"
+		    "<a href=/gone>x</a><a href=/loop>x</a>";
+	} else if (str_find(url, STR("/same")) < url.n) {
+		a->body = "the same text";
+	} else if (str_ends(url, STR("/gone"))) {
+		a->status = 404;
+		a->body = "gone";
+	} else {
+		redirecting(url, a);
+	}
+}
+
+/* What the journal and the events have of a crawl. */
+struct told {
+	struct journal_entry entries[16];
+	size_t entries_n;
+	struct url_event events[16];
+	size_t events_n;
+	struct crawl_counts counts;
+	struct arena arena;
+};
+
+static void
+read_journal(struct told *t)
+{
+	struct index_iter *i = index_iter_new(ledger_index(frontier_ledger(
+	    rig.rig.frontier)), INDEX_JOURNAL);
+	struct str key, value;
+
+	for (index_iter_seek(i, STR("")); index_iter_valid(i, &key, &value);
+	    index_iter_next(i)) {
+		struct journal_entry *e = &t->entries[t->entries_n++];
+		assert_true(t->entries_n <= ARRAY_LEN(t->entries));
+		assert_true(journal_parse(arena_copy(&t->arena, key),
+		    arena_copy(&t->arena, value), e));
+	}
+	index_iter_free(&i);
+}
+
+static void
+crawl_all_kinds(struct told *t, bool unarchived)
+{
+	fetch_rig_init(&rig, site_of_all_kinds);
+	rig.settings.host_connections_max = 1;
+	rig.crawl.unarchived = unarchived;
+	rig.crawl.collection = STR("here");
+	rig.crawl.warcinfo_id = "urn:uuid:00000000-0000-4000-8000-000000000000";
+	fetch_rig_begin(&rig, PLAIN, "http://a.test/start");
+	fetch_rig_pass(&rig, 5000);
+	memset(t, 0, sizeof(*t));
+	read_journal(t);
+	assert_true(rig.events_n <= ARRAY_LEN(t->events));
+	memcpy(t->events, rig.events, rig.events_n * sizeof(*t->events));
+	t->events_n = rig.events_n;
+	t->counts = rig_view(&rig.rig).counts;
+	fetch_rig_end(&rig);
+}
+
+/* The journal of an archived crawl has the answers of failures, too. */
+static size_t
+drop_failed(struct told *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->entries_n; i++)
+		if (t->entries[i].seq < JOURNAL_FAILED)
+			t->entries[n++] = t->entries[i];
+	return n;
+}
+
+static void
+compare_entries(const struct journal_entry *with,
+    const struct journal_entry *without)
+{
+	struct journal_entry a = *with, b = *without;
+
+	assert_int_equal(b.file + b.offset + b.clen + b.ulen + b.body_at, 0);
+	assert_int_not_equal(a.clen, 0);
+	assert_int_equal(a.flags & ~JOURNAL_SOURCED, b.flags);
+	assert_int_equal(a.seq, b.seq);
+	assert_int_equal(a.start.us, b.start.us);
+	assert_int_equal(a.status, b.status);
+	assert_int_equal(a.depth, b.depth);
+	assert_int_equal(a.hops, b.hops);
+	assert_int_equal(a.body_bytes, b.body_bytes);
+	assert_int_equal(a.decoded, b.decoded);
+	assert_int_equal(a.simhash, b.simhash);
+	assert_true(digest_eq(&a.digest, &b.digest));
+	assert_true(str_eq(a.url, b.url));
+	assert_true(str_eq(a.final_url, b.final_url));
+	assert_true(str_eq(a.type, b.type));
+	assert_true(str_eq(a.title, b.title));
+	assert_true(str_eq(a.via, b.via));
+}
+
+static void
+compare_events(const struct url_event *a, const struct url_event *b)
+{
+	assert_int_equal(a->outcome, b->outcome);
+	assert_int_equal(a->reason, b->reason);
+	assert_int_equal(a->seq, b->seq);
+	assert_int_equal(a->status, b->status);
+	assert_int_equal(a->depth, b->depth);
+	assert_int_equal(a->tries, b->tries);
+	assert_int_equal(a->hops, b->hops);
+	assert_int_equal(a->body_bytes, b->body_bytes);
+	assert_int_equal(a->start.us, b->start.us);
+	assert_int_equal(a->duplicate, b->duplicate);
+	assert_int_equal(a->near_duplicate, b->near_duplicate);
+	assert_int_equal(a->truncated, b->truncated);
+}
+
+static void
+an_unarchived_crawl_tells_what_an_archived_one_tells(void **state)
+{
+	static struct told with, without;
+	size_t n, revisits = 0;
+
+	(void)state;
+	crawl_all_kinds(&with, false);
+	crawl_all_kinds(&without, true);
+	n = drop_failed(&with);
+	assert_int_equal(n, 5);
+	assert_int_equal(with.entries_n, n + 1);
+	assert_int_equal(without.entries_n, n);
+	for (size_t i = 0; i < n; i++) {
+		compare_entries(&with.entries[i], &without.entries[i]);
+		revisits += without.entries[i].flags & JOURNAL_REVISIT;
+	}
+	assert_int_equal(revisits, 1);
+	assert_int_equal(with.events_n, 6);
+	assert_int_equal(without.events_n, with.events_n);
+	for (size_t i = 0; i < with.events_n; i++)
+		compare_events(&with.events[i], &without.events[i]);
+	assert_memory_equal(&with.counts, &without.counts,
+	    sizeof(with.counts));
+	assert_int_equal(with.counts.duplicates, 1);
+	assert_int_equal(with.counts.not_found, 1);
+	arena_free(&with.arena);
+	arena_free(&without.arena);
+}
+
 int
 main(void)
 {
@@ -203,6 +354,8 @@ main(void)
 		    a_page_that_is_woken_after_the_end_asks_nothing),
 		cmocka_unit_test(fetch_resolve_permits_only_the_hosts_it_names),
 		cmocka_unit_test(a_connection_elsewhere_is_refused),
+		cmocka_unit_test(
+		    an_unarchived_crawl_tells_what_an_archived_one_tells),
 	};
 
 	return cmocka_run_group_tests(tests, world_setup, world_teardown);

@@ -35,6 +35,8 @@ put_options(const struct crawl_spec *o, struct buf *b)
 {
 	buf_printf(b, "{\"operator\":%s", o->operator_seeds ? "true" :
 	    "false");
+	if (o->unarchived)
+		buf_put_text(b, ",\"archive\":false");
 	if (o->secret_proxy)
 		buf_put_text(b, ",\"proxy\":true");
 	if (o->policy_name.n != 0) {
@@ -126,6 +128,8 @@ parse_options(struct str text, struct arena *a, struct crawl_spec *o)
 	if (fine) {
 		o->operator_seeds = yyjson_get_bool(yyjson_obj_get(root,
 		    "operator"));
+		o->unarchived = yyjson_is_false(yyjson_obj_get(root,
+		    "archive"));
 		o->secret_proxy = yyjson_get_bool(yyjson_obj_get(root,
 		    "proxy"));
 		o->policy_name = text_of(root, "policy", a);

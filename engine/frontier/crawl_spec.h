@@ -38,6 +38,8 @@ struct crawl_spec {
 	uint64_t warc_bytes_max;            /* 0: no limit */
 	/* Its options. */
 	bool operator_seeds;                /* they may be private addresses */
+	/* Nothing of it goes to WARC files; warc_dir is empty. */
+	bool unarchived;
 	bool secret_proxy;                  /* without it nothing is fetched */
 	struct str policy_name;             /* empty: a policy of its own */
 	struct str key;                     /* no two crawls have the same */

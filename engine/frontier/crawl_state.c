@@ -117,8 +117,9 @@ crawl_consider_end(struct crawl *c)
 		    "max_bytes");
 		return;
 	}
+	/* One that writes no WARC files leaves the room to others. */
 	if (n->queued != 0 && c->view.state == CRAWL_RUNNING &&
-	    bytes_limit_of_all(c->frontier)) {
+	    c->warc_dir.n > 0 && bytes_limit_of_all(c->frontier)) {
 		pause_for_room(c);
 		return;
 	}

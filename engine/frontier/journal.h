@@ -21,7 +21,9 @@
 #include "wire/digest.h"
 
 enum journal_flag {
-	JOURNAL_REVISIT = 1,       /* stored as a revisit record */
+	/* Stored as a revisit record; of an entry without a record: the payload
+	 * is that of an earlier capture. */
+	JOURNAL_REVISIT = 1,
 	JOURNAL_TRUNCATED = 2,     /* the body was cut at a limit */
 	JOURNAL_NEAR_DUPLICATE = 4,  /* its text is like an earlier one's */
 	JOURNAL_EMBED = 8,         /* a page requisite */

@@ -340,7 +340,7 @@ open_engine(const struct conf *c)
 	sim_world.home = loop_new("sim");
 	struct engine_options o = {
 		.conf = c, .home = sim_world.home, .data_dir = "/data",
-		.loops = 2, .small = true, .archive = true, .view = viewed,
+		.loops = 2, .small = true, .view = viewed,
 		.no_threads = true, .transport = new_server,
 		.segment_bytes = (size_t)4096 << sim_random() % 4,
 		.checkpoint_part = 1 + sim_random() % 4,

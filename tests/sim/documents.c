@@ -318,7 +318,7 @@ begin_life(const struct conf *c)
 	sim_world.freed = free_runs;
 	struct engine_options o = {
 		.conf = c, .home = sim_world.home, .data_dir = DATA,
-		.loops = 2, .small = true, .archive = true, .doors = true,
+		.loops = 2, .small = true, .doors = true,
 		.health = health, .no_threads = true,
 		.segment_bytes = (size_t)4096 << sim_random() % 8,
 		.checkpoint_part = 1 + sim_random() % 20,

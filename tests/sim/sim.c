@@ -81,7 +81,7 @@ open_engine(const struct conf *c)
 	struct engine_options o = {
 		.conf = c, .home = sim_world.home, .data_dir = "/data",
 		.loops = 2,
-		.small = true, .archive = true, .every_event = true,
+		.small = true, .every_event = true,
 		.event = trace_event, .view = viewed, .health = health,
 		.no_threads = true,
 		/* Many checkpoints, each over many groups. */
