@@ -39,7 +39,8 @@ const struct option_verb archive_reindex_verb = {
 	"that failed or were left for their media type (they wait again), of "
 	"logs, and that a crawl was paused (it can go on).  Where the old "
 	"index can be read, queues of the urlfrontier door, crawls without a "
-	"capture, and how crawls ended, are taken over from it.  No other "
+	"capture or without an archive, and how crawls ended, are taken over "
+	"from it.  No other "
 	"process may be crawling into the directory.\n"
 	"Damage costs the records that it hit: each gap is printed with its "
 	"file and offset, and the rest of the file is kept.  A file that a "
@@ -357,6 +358,8 @@ say_rest(struct rebuilding *r, const struct rebuild_counts *n)
 		    "%llu crawls without a capture, %llu of the urlfrontier "
 		    "door", (unsigned long long)n->index_crawls,
 		    (unsigned long long)n->door_crawls);
+	say_count(r, n->unarchived, "taken over from the old index: crawls "
+	    "without an archive", "");
 	if (n->old_unread)
 		progress_say(&r->progress, "the old index cannot be read; "
 		    "queues of the urlfrontier door, and what else WARC files "

@@ -5,8 +5,10 @@
  *     crawls that no WARC file names         seeds, policy, tags
  *     numbers that were given, ends           frontier_restore_view()
  *     queues and URLs of the urlfrontier door their records, as they are
+ *     crawls without an archive               likewise, journal and log too
  *     ids of deleted crawls, the stream's mark  their records, as they are
  */
+#include "engine/fetcher/collection.h"
 #include "engine/rebuild/parts.h"
 
 #define BATCH_RECORDS 1000
@@ -54,9 +56,61 @@ copy_door_crawl(struct carrying *c, uint32_t id)
 	return e == OK ? copy_records(c, INDEX_URL, buf_str(&prefix)) : e;
 }
 
-/* 'O': a crawl of the urlfrontier door; 'T': one that was deleted. */
+static bool
+is_unarchived(struct str spec)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct crawl_spec s;
+
+	return crawl_spec_parse(spec, &a, &s) && s.unarchived;
+}
+
+/* All that there is of it: no record names its files, since it has none. */
 static enum err
-copy_crawls(struct carrying *c, struct frontier *rebuilt, uint64_t *crawls)
+copy_unarchived(struct carrying *c, uint32_t id)
+{
+	static const enum index_family families[] = { INDEX_CRAWL, INDEX_QUEUE,
+	    INDEX_URL, INDEX_JOURNAL, INDEX_LOG };
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(buf_free) struct buf prefix = BUF_INIT;
+	enum err e = OK;
+
+	buf_put_be32(&prefix, id);
+	for (size_t i = 0; e == OK && i < ARRAY_LEN(families); i++)
+		e = copy_records(c, families[i], buf_str(&prefix));
+	buf_clear(&prefix);
+	collection_prefix(collection_of_unarchived(id, &a), &prefix);
+	return e == OK ? copy_records(c, INDEX_DIGEST, buf_str(&prefix)) : e;
+}
+
+/*
+ * 'O': a crawl of the urlfrontier door; 'T': one that was deleted; 'S': what
+ * any other began with.
+ */
+static enum err
+copy_crawl(struct carrying *c, uint32_t id, char part, struct str key,
+    struct str value, struct rebuild_counts *counts)
+{
+	switch (part) {
+	case 'O':
+		counts->door_crawls++;
+		return copy_door_crawl(c, id);
+	case 'T':
+		return put(c, INDEX_CRAWL, key, value);
+	case 'S':
+		if (!is_unarchived(value))
+			return OK;
+		counts->unarchived++;
+		return copy_unarchived(c, id);
+	default:
+		return OK;
+	}
+}
+
+/* Those that no WARC file has told of. */
+static enum err
+copy_crawls(struct carrying *c, struct frontier *rebuilt,
+    struct rebuild_counts *counts)
 {
 	FREED(index_iter_free) struct index_iter *i =
 	    index_iter_new(c->from, INDEX_CRAWL);
@@ -68,12 +122,9 @@ copy_crawls(struct carrying *c, struct frontier *rebuilt, uint64_t *crawls)
 	    &value); index_iter_next(i)) {
 		struct reader in = reader_of(key);
 		uint32_t id = read_be32(&in);
-		if (in.bad || in.n != 1 || (*in.p != 'O' && *in.p != 'T') ||
-		    frontier_view(rebuilt, id, &v) == OK)
-			continue;
-		*crawls += *in.p == 'O';
-		e = *in.p == 'T' ? put(c, INDEX_CRAWL, key, value) :
-		    copy_door_crawl(c, id);
+		if (!in.bad && in.n == 1 &&
+		    frontier_view(rebuilt, id, &v) != OK)
+			e = copy_crawl(c, id, *in.p, key, value, counts);
 	}
 	return e == OK ? index_iter_error(i, c->w) : e;
 }
@@ -99,7 +150,7 @@ carry_records(struct frontier *old, struct frontier *rebuilt,
 	    .to = ledger_index(frontier_ledger(rebuilt)),
 	    .batch = index_batch_new(), .w = w };
 
-	enum err e = copy_crawls(&c, rebuilt, &counts->door_crawls);
+	enum err e = copy_crawls(&c, rebuilt, counts);
 	/* The door's settings; the directory's name in clients' tokens. */
 	if (e == OK)
 		e = copy_record(&c, INDEX_CONTROL, STR("outside"));

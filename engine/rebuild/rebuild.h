@@ -12,8 +12,9 @@
  * WARC file, marked Argiope-Outcome), URLs whose finding page is missing, the
  * phases of a capture's time, a crawl's log and tags, and that it was paused
  * (it can go on).  As far as the replaced index can be read, it supplies crawls
- * without any record, the ends of crawls, numbers that were given, and the
- * queues of the urlfrontier door.
+ * without any record, crawls without an archive with all that is known of
+ * them, the ends of crawls, numbers that were given, and the queues of the
+ * urlfrontier door.
  *
  * The result appears as a whole: index and log are built in DATA/.rebuild and
  * moved into place; old ones are kept as DATA/replaced-N.
@@ -55,6 +56,7 @@ struct rebuild_counts {
 	uint64_t finished;           /* files that were being written */
 	uint64_t door_crawls;        /* urlfrontier's, from the old index */
 	uint64_t index_crawls;       /* only the old index knew them */
+	uint64_t unarchived;         /* likewise; they have no records */
 	bool old_unread;             /* there is one, and it cannot be read */
 	uint64_t cut_bytes;          /* of these, behind the last capture */
 	uint64_t damaged;            /* places where records are lost */

@@ -331,6 +331,11 @@ tell_old(struct replay *x, const struct crawl_view *v, struct why *w)
 	t->created = t->last = v->created;
 	t->path = "";
 	enum err e = frontier_spec(x->old, v->id, &t->arena, &t->spec, &inner);
+	/* Its records come over as they are. */
+	if (e == OK && t->spec.unarchived) {
+		told_free(&t);
+		return OK;
+	}
 	if (e == OK)
 		e = compile(t, &inner);
 	if (e != OK) {
