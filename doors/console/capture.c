@@ -96,6 +96,8 @@ got_page(struct capture_query *a)
 {
 	struct capture_ask *k = a->arg;
 
+	if (a->why.err == OK && a->entry.file == 0)
+		(void)why(&a->why, ERR_ABSENT, "the page is not archived");
 	if (a->why.err == OK && (a->cut || a->damaged))
 		web_add_field(k->request, "Argiope-Body", a->cut ? "cut" :
 		    "damaged");

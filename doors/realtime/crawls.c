@@ -157,6 +157,7 @@ put_row(struct buf *b, const struct crawl_row *row)
 	json_u64(b, "in_flight", row->view.counts.leased);
 	json_real(b, "pages_per_s", row->pages_per_s);
 	json_real(b, "bytes_per_s", row->bytes_per_s);
+	json_bool(b, "archive", !row->unarchived);
 	if (row->schedule != 0)
 		json_u64(b, "schedule_id", row->schedule);
 }

@@ -89,7 +89,9 @@ why_no_package(const struct listing *l)
 			    "again in a moment.";
 		warcs |= str_eq(str_of(l->files[i].type->word), STR("warc"));
 	}
-	return warcs ? NULL : "The crawl has archived nothing.";
+	return warcs ? NULL : row != NULL && row->unarchived ?
+	    "The crawl was begun with --no-archive: it has no files." :
+	    "The crawl has archived nothing.";
 }
 
 static void
@@ -114,10 +116,12 @@ answer_package(struct listing *l)
 static void
 answer_list(struct listing *l)
 {
+	const struct crawl_row *row = realtime_row(l->door, l->crawl);
 	FREED(buf_free) struct buf b = BUF_INIT;
 
 	buf_put_char(&b, '{');
 	json_u64(&b, "crawl_id", l->crawl);
+	json_bool(&b, "archive", row == NULL || !row->unarchived);
 	json_array(&b, "files");
 	for (size_t i = 0; i < l->n; i++) {
 		json_object(&b, NULL);

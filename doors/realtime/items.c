@@ -168,6 +168,21 @@ const struct follow_kind follow_items = {
 	.drop = drop,
 };
 
+/* True: the task has failed, since no body of the crawl is kept. */
+static bool
+fail_unarchived(struct task *t)
+{
+	const struct command *c = &t->command;
+	const struct crawl_row *row = command_has(c, ARG_BIT(CRAWL_ID)) ?
+	    realtime_row(t->door, c->crawl_id) : NULL;
+
+	if (row == NULL || !row->unarchived)
+		return false;
+	task_fail(t, CODE_BAD_STATE, "Crawl %u was begun with --no-archive: "
+	    "it has no items to send.", row->id);
+	return true;
+}
+
 void
 verb_subscribe_items(struct task *t)
 {
@@ -187,5 +202,6 @@ verb_subscribe_items(struct task *t)
 		task_fail(t, CODE_BAD_ARGS, "crawl_id: it is missing.");
 		return;
 	}
-	follow_subscribe(t, &follow_items, form);
+	if (!fail_unarchived(t))
+		follow_subscribe(t, &follow_items, form);
 }

@@ -230,6 +230,7 @@ got_page(struct capture_query *a)
 	json_u64(b, "crawl_id", a->entry.crawl);
 	put_page(b, &a->entry);
 	json_str(b, "via", a->entry.via);
+	json_bool(b, "archived", a->entry.file != 0);
 	put_hops(b, a);
 	put_timing(b, &a->entry);
 	put_digest(b, &a->entry.digest);

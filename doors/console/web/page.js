@@ -44,7 +44,7 @@ function show(root, p, id, number, app) {
 	    `/crawls/${id}/pages/${n}`, "aria-label": text, title: text,
 	    hidden: n < 1 || n > last }, icon(picture));
 	const base = `/crawls/${id}/pages/${number}`;
-	const facts = el("dl.facts", null);
+	const facts = el("dl.facts", null), archived = p.archived !== false;
 	const fact = (name, ...value) => facts.append(el("dt", null, name),
 	    el("dd", null, ...value));
 
@@ -66,20 +66,27 @@ function show(root, p, id, number, app) {
 	fact("Digest", p.digest ? [el("code", null, p.digest),
 	    copyButton(() => p.digest, "the digest")] : "none");
 	if (p.duplicate)
-		fact("Body", "the same as an earlier one's: archived as a " +
-		    "revisit");
+		fact("Body", "the same as an earlier one's" + (archived ?
+		    ": archived as a revisit" : ""));
+	if (!archived)
+		fact("Archive", "none: the crawl was begun with --no-archive");
 
 	root.append(crumbs(id, number), el("div.head", null,
 	    statusBadge(p.status_code), el("h1", null, p.title ||
 	    pathOf(p.url)), el("span.grow", null), link(number - 1,
 	    "The page before", "left"), link(number + 1, "The next page",
-	    "right"), el("a.button", { href: base + "/record",
+	    "right"), archived && el("a.button", { href: base + "/record",
 	    download: `crawl-${id}-page-${number}.warc.gz` }, icon("save"),
 	    " WARC record")), el("div.page-top", null, el("section.card", null,
-	    facts), timing(p)), bodyPart(p, base, "Body"), heads(p),
-	    links(p), el("section", null, el("h2", null,
-	    "Links to this page"), linksHere(p.crawl_id, p.url, app)),
+	    facts), timing(p)), ...(archived ? kept(p, base, app) : []),
 	    duplicates(p, app));
+}
+
+/* What is read from the archive. */
+function kept(p, base, app) {
+	return [bodyPart(p, base, "Body"), heads(p), links(p),
+	    el("section", null, el("h2", null, "Links to this page"),
+	    linksHere(p.crawl_id, p.url, app))];
 }
 
 /* --- timing ------------------------------------------------------------- */

@@ -16,17 +16,24 @@ export function filesTab(root, { id, app }) {
 	root.append(box);
 
 	async function read() {
-		let files, wacz;
+		let files, wacz, archive;
 
 		try {
 			const data = await app.web.get(`/crawls/${id}/files/`);
 			files = data.files ?? [];
 			wacz = data.wacz ?? null;
+			archive = data.archive ?? true;
 		} catch (e) {
 			if (shown !== "")
 				return;
 			empty(box, "The files could not be listed", e.message,
 			    button("", { onclick: read }, "Try again"));
+			return;
+		}
+		if (!archive) {
+			empty(box, "No files", "The crawl was begun with " +
+			    "--no-archive: it keeps its counters and its " +
+			    "list of pages, and none of their bodies.");
 			return;
 		}
 		if (files.length === 0) {

@@ -308,7 +308,7 @@ export function pagesTab(root, { id, row, app }) {
 			    "The tabs Problems and Log say what happened.");
 		else if (known && all === 0)
 			empty(none, "No page yet", "Pages appear here as soon " +
-			    "as they are archived. If none comes, the line " +
+			    "as they are captured. If none comes, the line " +
 			    "above says why.");
 	}
 
