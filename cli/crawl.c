@@ -36,6 +36,9 @@
 static const struct option_row rows[] = {
 	OPTION_ROW(WARC_DIR, "warc-dir", 'o', "DIR", PATH, 0, 0,
 	    "where WARC files go (DATA/archive)")
+	OPTION_ROW(NO_ARCHIVE, "no-archive", 0, NULL, FLAG, 0, 0,
+	    "count and report captures, and keep no bodies: no WARC files, no "
+	    "CDXJ")
 	OPTION_ROW(NAME, "name", 0, "NAME", TEXT, 0, 0,
 	    "a name for the crawl, by which --resume finds it")
 	OPTION_ROW(RESUME, "resume", 'r', NULL, FLAG, 0, 0,
@@ -76,6 +79,11 @@ const struct option_verb crawl_verb = {
 	"--wacz packs all WARC files of the directory, so that what a page has "
 	"in common with earlier crawls can be shown; a crawl that is broken "
 	"off is packed by the command that ends it.\n"
+	"--no-archive keeps the journal and the counters and prints the same "
+	"events with --json, whose warc_dir is empty.  It goes on by --resume "
+	"as any crawl does, each page counted once.  No page of it can be "
+	"read, exported or packed afterwards, and no request asks whether a "
+	"page has changed.\n"
 	"Example: argiope crawl http://www.example.org/ --wacz example.wacz\n"
 	SUBMIT_HELP
 	"What is in force (depth, embedded resources, delay) is printed at "
@@ -107,7 +115,8 @@ struct crawl_run {
 	const struct str *seeds;
 	size_t seeds_n;
 	struct plan_secrets secrets;
-	const char *warc_dir;
+	const char *warc_dir;        /* "": nothing is archived */
+	bool unarchived;
 	struct str name;
 	uint32_t id;
 	bool resumed;
@@ -326,6 +335,36 @@ flush_events(struct turn_hook *h)
 
 /* --- before ------------------------------------------------------------- */
 
+/*
+ * What is of no use without WARC files: options, and settings on the command
+ * line.  Those of a file or the environment are for other crawls, too.
+ */
+static enum err
+check_no_archive(struct cli *c, struct why *w)
+{
+	static const char *const options[] = { "warc-dir", "wacz",
+	    "max-bytes" };
+	static const enum conf_id settings[] = { CONF_WARC_ROLLOVER_S,
+	    CONF_WARC_ROLLOVER_BYTES, CONF_WARC_REDACT,
+	    CONF_WARC_COMPRESSION_LEVEL, CONF_ARCHIVE_OPEN_FILES,
+	    CONF_ARCHIVE_BYTES_MAX, CONF_HOOK_WARC_FINISHED };
+
+	if (cli_count(c, "no-archive") == 0)
+		return OK;
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		if (cli_count(c, options[i]) > 0)
+			return why(w, ERR_USAGE, "--%s is of no use with "
+			    "--no-archive, which writes no WARC files; leave "
+			    "one of them away", options[i]);
+	for (size_t i = 0; i < ARRAY_LEN(settings); i++)
+		if (c->conf.values[settings[i]].origin == CONF_FROM_FLAG)
+			return why(w, ERR_USAGE, "%s is of no use with "
+			    "--no-archive, which writes no WARC files; leave "
+			    "one of them away",
+			    conf_setting(settings[i])->name);
+	return OK;
+}
+
 static enum err
 check_words(struct cli *c, struct why *w)
 {
@@ -340,16 +379,29 @@ check_words(struct cli *c, struct why *w)
 		return why(w, ERR_USAGE, "crawl wants a URL, --seeds FILE or "
 		    "--resume");
 	if (!resume)
-		return OK;
+		return check_no_archive(c, w);
 	if (c->options.operands_n > 0 || cli_count(c, "seeds") > 0)
 		return why(w, ERR_USAGE, "--resume goes on with the seeds that "
 		    "the crawl has; leave the new ones away");
 	if (cli_count(c, "warc-dir") > 0)
 		edits = "warc-dir";
+	if (cli_count(c, "no-archive") > 0)
+		edits = "no-archive";
 	if (edits != NULL && strcmp(edits, "max-time") != 0)
 		return why(w, ERR_USAGE, "--%s cannot be changed by --resume; "
 		    "the crawl keeps what it began with", edits);
 	return OK;
+}
+
+/* Said before any data is touched, since the limit would never be reached. */
+static enum err
+check_bytes_max(const struct crawl_run *r, struct why *w)
+{
+	if (!r->unarchived || r->policy->limits.max_bytes == POLICY_NONE)
+		return OK;
+	return why(w, ERR_USAGE, "--policy %s: limits.max_bytes counts bytes "
+	    "in WARC files, and is of no use with --no-archive",
+	    cli_text(r->cli, "policy", ""));
 }
 
 static enum err
@@ -372,9 +424,12 @@ make_plan(struct crawl_run *r, struct why *w)
 		e = plan_all_seeds(r, w);
 	if (e == OK && !r->resumed)
 		e = plan_policy(c, r->seeds, r->seeds_n, &r->policy, w);
+	if (e == OK && !r->resumed)
+		e = check_bytes_max(r, w);
 	if (e == OK)
 		e = cli_dir(c, c->data_dir, &c->data_dir, w);
-	if (e != OK || r->resumed)
+	r->warc_dir = "";
+	if (e != OK || r->resumed || r->unarchived)
 		return e;
 	archive = arena_printf(&c->arena, "%s/archive", c->data_dir).p;
 	return cli_dir(c, cli_text(c, "warc-dir", archive), &r->warc_dir, w);
@@ -417,6 +472,7 @@ begin(struct crawl_run *r, struct why *w)
 	struct crawl_request q = {
 		.spec = { .name = r->name, .seeds = r->seeds,
 		    .seeds_n = r->seeds_n, .operator_seeds = true,
+		    .unarchived = r->unarchived,
 		    .warc_dir = str_of(r->warc_dir) },
 		.policy = r->policy,
 		.authorization = r->secrets.authorization,
@@ -443,7 +499,11 @@ read_spec(struct crawl_run *r, struct why *w)
 		e = policy_parse(spec.policy, &r->policy, w);
 	if (e != OK)
 		return e;
+	if (spec.unarchived && cli_count(r->cli, "wacz") > 0)
+		return why(w, ERR_USAGE, "--wacz is of no use: crawl %u was "
+		    "begun with --no-archive and has no WARC files", r->id);
 	r->name = spec.name;
+	r->unarchived = spec.unarchived;
 	r->warc_dir = arena_copy(a, spec.warc_dir).p;
 	r->seeds = spec.seeds;
 	r->seeds_n = spec.seeds_n;
@@ -549,8 +609,9 @@ run(struct crawl_run *r)
 	report_open(&r->report, cli_json(r->cli), r->seeds, r->seeds_n,
 	    r->policy);
 	if (cli_count(r->cli, "quiet") == 0)
-		progress_say(&r->progress, "in force: %.*s",
-		    STR_FMT(r->report.in_force));
+		progress_say(&r->progress, "in force: %.*s%s",
+		    STR_FMT(r->report.in_force), r->unarchived ?
+		    "; nothing is archived" : "");
 	r->flush.run = flush_events;
 	loop_hook(r->home, &r->flush);
 	r->time_timer.fire = time_is_over;
@@ -608,7 +669,8 @@ enum err
 crawl_run(struct cli *c, struct why *w)
 {
 	struct crawl_run r = { .cli = c, .resumed = cli_count(c, "resume") > 0,
-	    .name = str_of(cli_text(c, "name", "")) };
+	    .name = str_of(cli_text(c, "name", "")),
+	    .unarchived = cli_count(c, "no-archive") > 0 };
 
 #if DOOR_REALTIME
 	if (cli_count(c, "submit") > 0)

@@ -73,7 +73,8 @@ put_figure(const struct figure *f, struct buf *b)
 	buf_put_text(b, "      ");
 	if (f->view.reason[0] != '\0')
 		buf_printf(b, "%s; ", f->view.reason);
-	format_safe(b, f->warc_dir, 4000);
+	format_safe(b, f->warc_dir.n > 0 ? f->warc_dir : STR("no archive"),
+	    4000);
 	buf_put_char(b, '\n');
 }
 

@@ -362,8 +362,9 @@ put_captures(struct buf *b, const struct report_end *e)
 			row(b, "  ", names[i], n->status[i], more);
 	}
 	if (n->duplicates > 0)
-		row(b, "", "duplicates", n->duplicates,
-		    "same content as another capture, kept as revisits");
+		row(b, "", "duplicates", n->duplicates, e->warc_dir.n > 0 ?
+		    "same content as another capture, kept as revisits" :
+		    "same content as another capture");
 	if (n->near_duplicates > 0)
 		row(b, "", "near-duplicates", n->near_duplicates,
 		    "nearly the same text as another capture");
@@ -372,11 +373,15 @@ put_captures(struct buf *b, const struct report_end *e)
 }
 
 static void
-put_reasons(struct buf *b, const struct crawl_counts *n)
+put_reasons(struct buf *b, const struct report_end *e)
 {
+	const struct crawl_counts *n = &e->view->counts;
+
 	if (crawl_exceptions(n) > 0)
 		row(b, "", "exceptions", crawl_exceptions(n),
-		    "not captured; what they answered is archived");
+		    e->warc_dir.n > 0 ?
+		    "not captured; what they answered is archived" :
+		    "not captured");
 	for (int i = 0; i < EXCEPTION_COUNT; i++)
 		if (n->exceptions[i] > 0)
 			row(b, "  ", exception_name((enum exception)i),
@@ -431,7 +436,8 @@ put_costs(struct buf *b, const struct report_end *e)
 	buf_printf(b, "%-18s %10.2f s   peak memory %s\n", "processor time",
 	    (double)cpu_ns / 1e9, format_bytes((uint64_t)rss, one));
 	buf_printf(b, "%-18s ", "archive");
-	format_safe(b, e->warc_dir, 4000);
+	format_safe(b, e->warc_dir.n > 0 ? e->warc_dir :
+	    STR("none (--no-archive)"), 4000);
 	buf_put_char(b, '\n');
 }
 
@@ -484,7 +490,7 @@ report_end(struct report *r, const struct report_end *e)
 	}
 	put_head(&b, e);
 	put_captures(&b, e);
-	put_reasons(&b, &e->view->counts);
+	put_reasons(&b, e);
 	put_types(&b, e);
 	put_costs(&b, e);
 	put_exceptions(&b, r, crawl_exceptions(&e->view->counts));

@@ -37,7 +37,8 @@ struct report_end {
 	const struct crawl_view *view;
 	const struct type_count *types;
 	size_t types_n;
-	struct str name, warc_dir;
+	struct str name;
+	struct str warc_dir;         /* empty: nothing is archived */
 	const char *resume;          /* the command; NULL: nothing is left */
 	double seconds;              /* of this process */
 	uint64_t items_before;       /* by earlier processes */

@@ -8,7 +8,7 @@ submit_check(const struct cli *c, struct why *w)
 {
 	/* Secrets, what the daemon decides, and what comes at the end. */
 	static const char *const here[] = { "auth-file", "cookie-file",
-	    "proxy-file", "warc-dir", "resume", "wacz" };
+	    "proxy-file", "warc-dir", "no-archive", "resume", "wacz" };
 
 	for (size_t i = 0; i < ARRAY_LEN(here); i++)
 		if (cli_count(c, here[i]) > 0)
