@@ -336,8 +336,9 @@ flush_events(struct turn_hook *h)
 /* --- before ------------------------------------------------------------- */
 
 /*
- * What is of no use without WARC files: options, and settings on the command
- * line.  Those of a file or the environment are for other crawls, too.
+ * Refuse options and settings on the command line that have no effect without
+ * WARC files.  Settings in a file or in the environment may be meant for other
+ * crawls, and are ignored.
  */
 static enum err
 check_no_archive(struct cli *c, struct why *w)

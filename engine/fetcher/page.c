@@ -378,7 +378,8 @@ durable(struct submission *s, enum err e)
 		page_free(&p);
 }
 
-/* What the page holds until it is durable: its records, or its links. */
+/* Bytes that a page occupies until it is durable: its records, or its links if
+ * nothing is archived. */
 static size_t
 held_bytes(const struct page *p)
 {

@@ -211,7 +211,7 @@ site_of_all_kinds(struct str url, struct answer *a)
 	}
 }
 
-/* What the journal and the events have of a crawl. */
+/* The journal entries and events of a crawl. */
 struct told {
 	struct journal_entry entries[16];
 	size_t entries_n;

@@ -221,7 +221,7 @@ bool driver_sign(struct call *, struct exchange *, struct arena *);
 void driver_make_redactor(struct driver *);
 /* The secrets of the options are about to be replaced. */
 void driver_keep_former(struct driver *);
-/* Those that the options name as former ones. */
+/* Copy the former secrets that the options name. */
 void driver_take_former(struct driver *);
 void driver_free_former(struct driver *);
 /* The call's URL for the index: without what the redactor finds in it.  Memory:

@@ -11,7 +11,7 @@ add(struct html_page *g, struct str raw, enum link_kind kind, bool nofollow)
 }
 
 static void
-embed(struct html_page *g, enum html_attr k)
+add_embed(struct html_page *g, enum html_attr k)
 {
 	add(g, g->attr[k], LINK_EMBED, false);
 }
@@ -219,9 +219,9 @@ take_meta(struct html_page *g)
 static void
 take_media(struct html_page *g)
 {
-	embed(g, ATTR_SRC);
-	embed(g, ATTR_DATA_SRC);
-	embed(g, ATTR_POSTER);
+	add_embed(g, ATTR_SRC);
+	add_embed(g, ATTR_DATA_SRC);
+	add_embed(g, ATTR_POSTER);
 	if (g->attr[ATTR_SRCSET].n != 0)
 		add_srcset(g, g->attr[ATTR_SRCSET]);
 	if (g->attr[ATTR_DATA_SRCSET].n != 0)
@@ -290,7 +290,7 @@ take_tag(struct html_page *g, uintptr_t tag)
 			add(g, g->attr[ATTR_SRC], LINK_PAGE, false);
 		break;
 	case LXB_TAG_SCRIPT:
-		embed(g, ATTR_SRC);
+		add_embed(g, ATTR_SRC);
 		if (g->foreign > 0)
 			take_reference(g);
 		break;
@@ -310,17 +310,17 @@ take_tag(struct html_page *g, uintptr_t tag)
 		break;
 	case LXB_TAG_INPUT:
 		if (str_eq_nocase(g->attr[ATTR_TYPE], STR("image")))
-			embed(g, ATTR_SRC);
+			add_embed(g, ATTR_SRC);
 		break;
 	case LXB_TAG_OBJECT:
-		embed(g, ATTR_DATA);
+		add_embed(g, ATTR_DATA);
 		break;
 	case LXB_TAG_BODY:
 	case LXB_TAG_TABLE:
 	case LXB_TAG_TR:
 	case LXB_TAG_TD:
 	case LXB_TAG_TH:
-		embed(g, ATTR_BACKGROUND);
+		add_embed(g, ATTR_BACKGROUND);
 		break;
 	case HTML_TAG_USE:
 		take_reference(g);

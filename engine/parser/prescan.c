@@ -112,7 +112,8 @@ label_in(struct str content)
 	return STR_NONE;
 }
 
-/* What follows "<meta": the label that counts, or nothing. */
+/* Read the attributes of a <meta>; return the encoding label that it states, or
+ * STR_NONE. */
 static struct str
 read_meta(struct prescan *s)
 {
@@ -149,7 +150,8 @@ skip_attrs(struct prescan *s)
 		;
 }
 
-/* What follows a "<": a label of <meta>, or nothing. */
+/* Read the markup after a "<"; return the label if it is a <meta> that states
+ * one, else STR_NONE. */
 static struct str
 read_markup(struct prescan *s)
 {

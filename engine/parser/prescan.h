@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 
-/* What is left to read. */
+/* The document's first bytes, and the position reached in them. */
 struct prescan {
 	const char *p;
 	size_t n, at;

@@ -4,7 +4,7 @@
 
 #include "engine/parser/char_ref.h"
 
-/* What is decoded. */
+/* Characters and references to decode; a bit each. */
 enum decoding {
 	REFERENCES = 1,    /* "&amp;" */
 	IN_VALUE = 2,      /* ... by the rules for attributes */
@@ -82,7 +82,7 @@ seek_either(struct scan *s, size_t at, enum mask_class a, enum mask_class b)
 }
 
 static inline size_t
-seek(struct scan *s, size_t at, enum mask_class k)
+seek_class(struct scan *s, size_t at, enum mask_class k)
 {
 	return seek_either(s, at, k, k);
 }
@@ -213,8 +213,8 @@ scan_text(struct scan *s)
 	struct str text = { s->p + s->text, s->text_end - s->text };
 	unsigned how = hows[s->mode];
 
-	/* Of the texts inside of elements few count, and only here is known
-	 * whether one has anything to decode. */
+	/* Few callers want the text of a raw element, so it is not searched
+	 * for characters to decode before somebody asks for it. */
 	if (s->mode != SCAN_DATA)
 		s->coded = has_char(text, '\r') || has_char(text, '\0') ||
 		    ((how & REFERENCES) != 0 && has_char(text, '&'));
@@ -259,7 +259,7 @@ read_value(struct scan *s, size_t at, struct str *value, bool *coded)
 
 	*coded = false;
 	for (at = start;; at++) {
-		at = quoted ? seek(s, at, MASK_VALUE) :
+		at = quoted ? seek_class(s, at, MASK_VALUE) :
 		    seek_either(s, at, MASK_NAME, MASK_VALUE);
 		if (at == s->n)
 			return 0;
@@ -284,7 +284,7 @@ read_attr(struct scan *s, size_t at, struct scan_token *t, uint32_t *coded)
 	size_t start = at;
 
 	/* A name may begin with "=". */
-	at = seek(s, at + 1, MASK_NAME);
+	at = seek_class(s, at + 1, MASK_NAME);
 	struct str name = { s->p + start, at - start };
 	at = skip_spaces(s, at);
 	if (has_at(s, at, '=')) {
@@ -343,7 +343,7 @@ read_tag(struct scan *s, size_t at, enum scan_kind kind, struct scan_token *t)
 	size_t start = at;
 
 	do
-		at = seek(s, at + 1, MASK_NAME);
+		at = seek_class(s, at + 1, MASK_NAME);
 	while (has_at(s, at, '='));
 	t->kind = kind;
 	t->tag = html_tag_of(s->names, (struct str){ s->p + start,
@@ -356,7 +356,7 @@ read_tag(struct scan *s, size_t at, enum scan_kind kind, struct scan_token *t)
 
 /* ---- Between tags ------------------------------------------------------ */
 
-/* What a "<" begins. */
+/* The kinds of markup that "<" can begin. */
 enum markup { MARKUP_NONE, MARKUP_OPEN, MARKUP_CLOSE, MARKUP_HOLE,
 	MARKUP_IGNORED };
 
@@ -412,7 +412,7 @@ find_text_end(struct scan *s, size_t at)
 {
 	s->coded = false;
 	for (;; at++) {
-		at = seek(s, at, MASK_TEXT);
+		at = seek_class(s, at, MASK_TEXT);
 		if (at == s->n)
 			return at;
 		if (s->p[at] != '<') {

@@ -136,7 +136,7 @@ test_names(void **state)
 	    HTML_TAG_OTHER);
 	assert_int_equal(html_attr_of(&names, STR("XLink:Href"), 10),
 	    ATTR_XLINK_HREF);
-	/* What lower case would make of control characters. */
+	/* Characters that a careless conversion to lower case would change. */
 	assert_int_equal(html_attr_of(&names, STR("xlink\x1ahref"), 10),
 	    ATTR_COUNT);
 	assert_int_equal(html_attr_of(&names, STR("hrefs"), 5), ATTR_COUNT);
@@ -205,7 +205,7 @@ test_blocks(void **state)
 	}
 }
 
-/* What grows when it is decoded, as much as there can be of it. */
+/* Values that grow most when they are decoded still fit into the buffer. */
 static void
 test_growth(void **state)
 {

@@ -5,7 +5,7 @@
 #define PAGES_MAX 1000u
 
 static const struct html_names *
-names(void)
+shared_names(void)
 {
 	static struct html_names all;
 	static bool made;
@@ -34,8 +34,8 @@ scan_testing_read(struct str page, scan_mask_fn *form,
 
 	if (page.n > 0)
 		memcpy(copy, page.p, page.n);
-	scan_begin(&s, (struct str){ copy, page.n }, names(), form, SIZE_MAX,
-	    &scratch);
+	scan_begin(&s, (struct str){ copy, page.n }, shared_names(), form,
+	    SIZE_MAX, &scratch);
 	while ((kind = scan_next(&s, &t)) != SCAN_END) {
 		CHECK(kind == t.kind && kind != SCAN_CUT);
 		if (kind == SCAN_TEXT)
@@ -59,7 +59,7 @@ tag_of(lxb_tag_id_t tag)
 	if (tag < LXB_TAG__LAST_ENTRY)
 		return tag;
 	const char *name = (const char *)lxb_tag_name_by_id(tag, &n);
-	return html_tag_of(names(), (struct str){ name, n }, n);
+	return html_tag_of(shared_names(), (struct str){ name, n }, n);
 }
 
 static void
@@ -75,7 +75,7 @@ read_token(const lxb_html_token_t *token, struct scan_token *t)
 		    &n);
 		t->attrs_n++;
 		enum html_attr k = name == NULL ? ATTR_COUNT :
-		    html_attr_of(names(), (struct str){ name, n }, n);
+		    html_attr_of(shared_names(), (struct str){ name, n }, n);
 		if (k == ATTR_COUNT || t->attr[k].p != NULL)
 			continue;
 		t->known |= UINT32_C(1) << k;
@@ -112,7 +112,7 @@ take_token(lxb_html_tokenizer_t *tkz, lxb_html_token_t *token, void *ctx)
 /* Its tables of names grow from page to page: at times a new one replaces
  * it. */
 static lxb_html_tokenizer_t *
-tokenizer(void)
+shared_tokenizer(void)
 {
 	static lxb_html_tokenizer_t *t;
 	static unsigned pages;
@@ -133,7 +133,7 @@ tokenizer(void)
 void
 scan_testing_read_lexbor(struct str page, const struct scan_consumer *to)
 {
-	lxb_html_tokenizer_t *t = tokenizer();
+	lxb_html_tokenizer_t *t = shared_tokenizer();
 	void *ctx = (void *)(uintptr_t)to;
 
 	lxb_html_tokenizer_callback_token_done_set(t, take_token, ctx);

@@ -107,7 +107,7 @@ copy_crawl(struct carrying *c, uint32_t id, char part, struct str key,
 	}
 }
 
-/* Those that no WARC file has told of. */
+/* Copy the crawls that are in no WARC file. */
 static enum err
 copy_crawls(struct carrying *c, struct frontier *rebuilt,
     struct rebuild_counts *counts)

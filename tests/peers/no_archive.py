@@ -1,7 +1,6 @@
-"""A daemon on the data of `argiope crawl --no-archive`: what it shows, what it
-answers where a body is asked for, and that it goes on with such a crawl.
-
-Captures that have no record are no damage: every answer says what they are.
+"""A daemon on the data directory of `argiope crawl --no-archive`: it lists the
+crawl, says that there is no archive when a client asks for a body, and resumes
+a crawl that was killed.  It never reports the missing records as damage.
 """
 from realtime_peer import *
 
@@ -55,13 +54,13 @@ def post(command, **args):
     return answer["success"], answer["data"], answer.get("code")
 
 
-# ---- The one that was killed goes on ------------------------------------------
+# ---- The killed crawl is resumed ----------------------------------------------
 
 def is_complete():
     return post("get_crawl", crawl_id=2)[1]["status"] == "complete"
 
 
-check("a daemon goes on with the one that was killed",
+check("the daemon resumes the crawl that was killed",
       wait_until(is_complete, 30))
 rows = {c["crawl_id"]: c for c in post("list_crawls")[1]["crawls"]}
 same("which crawls have an archive", [rows[i]["archive"] for i in range(3)],

@@ -137,13 +137,13 @@ for round in 1 2 3 4; do
 	same "... numbers have no gap and no repeat" "$(json '(lambda s:
 		len(s) == len(set(s)) and set(s) <= set(range(1, 70)))(
 		[e["seq"] for e in events if e["event"] == "item"])' both)" True
-	same "... no page is told twice" "$(json '(lambda u:
+	same "... no page is reported twice" "$(json '(lambda u:
 		len(u) == len(set(u)))([e["url"] for e in events
 		if e["event"] == "item"])' both)" True
 	# Eight requests may have been under way, and 1 page may be undurable
 	# for each of them: those alone are asked for again.
 	grep -v robots.txt "$WEB_LOG" | sort | uniq -d >twice
-	same "... nothing that was told is asked for again" "$(json '(lambda t:
+	same "... no page that was reported is requested again" "$(json '(lambda t:
 		[e["url"] for e in events if e["event"] == "item" and
 		"/" + e["url"].split("/", 3)[3] in t])(
 		set(open("twice").read().split()))' "events$round")" "[]"
@@ -185,6 +185,6 @@ cat >hook.sh <<'END'
 echo "$1" >>"$(dirname "$0")/ended"
 END
 chmod +x hook.sh
-code "its end is told to the hook" 0 "$A" crawl "$WEB/deep/4" --data hooked \
+code "the hook is called when the crawl ends" 0 "$A" crawl "$WEB/deep/4" --data hooked \
 	--no-archive --quiet --set "hook.crawl_ended=$PWD/hook.sh"
 same "... once" "$(cat ended)" 0
