@@ -127,8 +127,8 @@ def follow(run, frames=None, seconds=10):
     host = urllib.parse.urlsplit(url).hostname
     try:
         stream = connect("wss" + url[5:], sock=socket.create_connection(
-            ("127.0.0.1", sim.port)), ssl=sim.tls, server_hostname=host,
-            compression=None, max_size=None, open_timeout=60,
+            ("127.0.0.1", sim.port)), ssl=sim.tls_of_threads,
+            server_hostname=host, compression=None, max_size=None, open_timeout=60,
             subprotocols=[protocol] if protocol else None)
     except InvalidStatus as e:
         run.answer(e.response.status_code, b"\r\n", e.response.body)

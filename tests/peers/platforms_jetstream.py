@@ -58,8 +58,9 @@ def of_v2(frame):
 
 def open_stream(path, host=V1, **more):
     return connect(f"wss://{host}{path}", sock=socket.create_connection(
-        ("127.0.0.1", sim.port)), ssl=sim.tls, server_hostname=host,
-        max_size=None, compression=None, open_timeout=60, **more)
+        ("127.0.0.1", sim.port)), ssl=sim.tls_of_threads,
+        server_hostname=host, max_size=None, compression=None,
+        open_timeout=60, **more)
 
 
 def read(stream, n, seconds=20):

@@ -88,6 +88,12 @@ class Platforms:
         if self.port is None:
             raise SystemExit(f"{name} does not start")
         self.tls = ssl.create_default_context(cafile=self.ca)
+        # For clients that write and read in two threads, as websockets.sync
+        # does.  The ticket of TLS 1.3 may arrive while the request is being
+        # written, and a write of a connection that handles one fails with
+        # "[SSL] internal error" (CPython issue 124984).
+        self.tls_of_threads = ssl.create_default_context(cafile=self.ca)
+        self.tls_of_threads.maximum_version = ssl.TLSVersion.TLSv1_2
 
     def connect(self, host, seconds=20):
         """A connection by TLS, to that name."""
