@@ -5,6 +5,7 @@
 #include "engine/frontier/frontier_testing.h"
 #include "engine/frontier/lease_core.h"
 #include "engine/frontier/lease_testing.h"
+#include "tests/rounds.h"
 
 #include <unistd.h>
 
@@ -122,7 +123,7 @@ a_power_cut_takes_the_end(void **state)
 	unsigned lost = 0;
 
 	(void)state;
-	for (unsigned life = 0; life < 40; life++) {
+	for (unsigned life = 0; life < ROUNDS(40); life++) {
 		unsigned n = first_ones(), safe = n;
 		for (unsigned i = 0; i < 20 + life % 30; i++, n++) {
 			assert_int_equal(out_put(R, "", "k", nth(n), 5 + n),
@@ -151,7 +152,7 @@ the_index_is_never_ahead(void **state)
 
 	(void)state;
 	memset(metadata, 'm', sizeof(metadata) - 1);
-	for (unsigned life = 0; life < 30; life++) {
+	for (unsigned life = 0; life < ROUNDS(30); life++) {
 		for (unsigned i = 0; i < 40 + life; i++, n++) {
 			struct lease_item item = out_item("", "k", nth(n),
 			    5 + n, metadata);

@@ -1,4 +1,5 @@
 #include "engine/ledger/commitlog_testing.h"
+#include "tests/rounds.h"
 
 #include <unistd.h>
 
@@ -459,7 +460,7 @@ stop_everywhere(bool power, uint64_t lag_now)
 	changes = file_calls(FILE_CALL_CHANGE);
 	assert_true(changes > 60);
 	for (uint64_t n = 1; n <= changes; n++) {
-		for (uint64_t seed = 0; seed < (power ? 20 : 1); seed++) {
+		for (uint64_t seed = 0; seed < (power ? ROUNDS(20) : 1); seed++) {
 			file_fake_reset(seed * 1000 + n);
 			synced = tried = 0;
 			file_fault(FILE_CALL_CHANGE, n, FILE_FAULT_FOREVER,

@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "os/file_fake.h"
+#include "tests/rounds.h"
 
 #define HEADS(lines) STR("HTTP/1.1 200 OK\r\n" lines "\r\n")
 
@@ -367,6 +368,8 @@ test_sharing(void **state)
 	rig_end(r);
 }
 
+#define WALKS_STEP (SANITIZED ? 3 : 1)
+
 /* From any place to the end: every number once, in order, batch by batch. */
 static void
 test_walks(void **state)
@@ -377,7 +380,7 @@ test_walks(void **state)
 	(void)state;
 	put_pages(r, 400, 6000);
 	rig_show(r);
-	for (uint64_t from = 1; from < 400; from += 37)
+	for (uint64_t from = 1; from < 400; from += 37 * WALKS_STEP)
 		for (size_t f = 0; f < ARRAY_LEN(forms); f++) {
 			uint64_t next = from;
 			while (next <= 400) {
@@ -647,7 +650,7 @@ test_anything(void **state)
 	rig_open(r);
 	for (unsigned i = 0; i < READERS; i++)
 		m[i].next = 1;
-	for (uint64_t t = 0; t < 20000; t++) {
+	for (uint64_t t = 0; t < ROUNDS(20000u); t++) {
 		uint64_t dice = hash_u64(t + 77);
 		if (dice % 31 == 0) {
 			put_pages(r, (unsigned)(dice / 31 % 9),
