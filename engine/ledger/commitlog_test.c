@@ -452,6 +452,7 @@ static void
 stop_everywhere(bool power, uint64_t lag_now)
 {
 	uint64_t changes, synced, tried;
+	uint64_t seeds = power ? ROUNDS(20) : 1;
 
 	body_max = 700;
 	lag = lag_now;
@@ -460,7 +461,7 @@ stop_everywhere(bool power, uint64_t lag_now)
 	changes = file_calls(FILE_CALL_CHANGE);
 	assert_true(changes > 60);
 	for (uint64_t n = 1; n <= changes; n++) {
-		for (uint64_t seed = 0; seed < (power ? ROUNDS(20) : 1); seed++) {
+		for (uint64_t seed = 0; seed < seeds; seed++) {
 			file_fake_reset(seed * 1000 + n);
 			synced = tried = 0;
 			file_fault(FILE_CALL_CHANGE, n, FILE_FAULT_FOREVER,
