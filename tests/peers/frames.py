@@ -116,13 +116,16 @@ class Raw:
             pass
         except OSError:
             self.closed = True
-        while len(self.bytes) >= 9:
-            n = int.from_bytes(self.bytes[:3], "big")
-            if len(self.bytes) < 9 + n:
+        at = 0
+        while len(self.bytes) >= at + 9:
+            n = int.from_bytes(self.bytes[at:at + 3], "big")
+            if len(self.bytes) < at + 9 + n:
                 break
-            self.take(self.bytes[3], self.bytes[4], int.from_bytes(
-                self.bytes[5:9], "big"), self.bytes[9:9 + n])
-            self.bytes = self.bytes[9 + n:]
+            self.take(self.bytes[at + 3], self.bytes[at + 4], int.from_bytes(
+                self.bytes[at + 5:at + 9], "big"),
+                self.bytes[at + 9:at + 9 + n])
+            at += 9 + n
+        self.bytes = self.bytes[at:]
 
     def take(self, kind, flags, stream, payload):
         self.frames.append((kind, flags, stream, payload))
