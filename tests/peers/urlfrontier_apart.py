@@ -376,7 +376,7 @@ class Liar(grpc.GenericRpcHandler if grpc else object):
             yield one
         while self.way == "endless" and context.is_active():
             yield M.URLInfo(url="http://e/", key="e").SerializeToString()
-            time.sleep(0.0005)
+            time.sleep(0.01)
 
 
 @apart("liars")

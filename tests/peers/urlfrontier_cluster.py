@@ -593,11 +593,11 @@ def served_from(t):
 
 @three("order")
 def last_wins(t):
-    """A stream to each node: 2,500 URLs, four updates of each."""
+    """A stream to each node: 1,000 URLs, four updates of each."""
     def one(n):
         crawl = f"{t.crawl} {n}"
         rng = random.Random(n)
-        urls = [f"http://o{i % 31}/{i}" for i in range(2500)]
+        urls = [f"http://o{i % 31}/{i}" for i in range(1000)]
         want, items = {}, []
         for round_ in range(4):
             rng.shuffle(urls)
@@ -619,7 +619,7 @@ def last_wins(t):
                  w[0] not in (None, got[u][0])]
         return [(s, did.count(s)) for s in STATUS[2:]] + wrong[:5], len(got)
 
-    t.same("states", at_once(3, one), [([("FAIL", 0)], 2500)] * 3)
+    t.same("states", at_once(3, one), [([("FAIL", 0)], 1000)] * 3)
 
 
 @three("lists")

@@ -39,11 +39,12 @@ def key_with_hash(crawl, hash):
     letters = "abcdefghijklmnopqrstuvwxyz"
     ends = {java_hash("".join(x)): "".join(x)
             for x in itertools.product(letters, repeat=3)}
-    for begin in map("".join, itertools.product(letters, repeat=6)):
-        left = hash - java_hash(name_of(crawl, begin)) * 31 ** 3
-        end = ends.get(left & 0xffffffff)
-        if end:
-            return begin + end
+    for begin in ends.values():
+        left = hash - java_hash(name_of(crawl, begin)) * 31 ** 6
+        for h, middle in ends.items():
+            end = ends.get(left - h * 31 ** 3 & 0xffffffff)
+            if end:
+                return begin + middle + end
 
 
 # ---- Nodes ----------------------------------------------------------------------
@@ -271,7 +272,7 @@ class Writer:
     def work(self, over):
         while not over.is_set():
             self.round(100)
-            time.sleep(0.01)
+            time.sleep(0.05)
 
     def finish(self, seconds):
         until = time.monotonic() + seconds
