@@ -407,9 +407,6 @@ def go_environment(**more):
 
 def python_with(name, *packages):
     """A python that has these packages of the package index, or None."""
-    if run(sys.executable, "-m", "pip", "--version")[0] != 0:
-        return None
-
     def build(place):
         # Nothing in it may name the folder that it is built in.
         subprocess.run([sys.executable, "-m", "pip", "install", "-q",
