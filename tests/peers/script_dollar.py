@@ -32,9 +32,9 @@ questions = HERE + "/script_dollar_questions.js"
 
 
 def pages_of(root, n):
-    """N pages, evenly over all of at most 300 KB, in an order of their own."""
+    """N pages, evenly over all of at most 100 KB, in an order of their own."""
     found = sorted(p for p in glob.glob(root + "/**/*.html", recursive=True)
-                   if os.path.getsize(p) < 300_000)
+                   if os.path.getsize(p) < 100_000)
     return found[::max(1, len(found) // n)][:n] if found else []
 
 
@@ -104,7 +104,7 @@ us, them = [], []
 for _ in range(3):
     us.append(cost([asker, questions], 20))
     them.append(cost(["node", HERE + "/script_dollar.js", tools, questions],
-                     20))
+                     8))
 same("both find the same", {u[1] for u in us}, {t[1] for t in them})
 ours_ms, cheerio_ms = min(u[0] for u in us), min(t[0] for t in them)
 note(f"{os.path.getsize(big)} bytes parsed and ten selectors: ours "
