@@ -30,12 +30,14 @@ struct far_pair {
 	struct mono until;
 	bool has_turn;               /* then */
 	bool is_guess;               /* it was not started */
+	struct far_pair *next;       /* that is forgotten with it */
 };
 
 struct far_host {
 	struct mono last;            /* its last turn that was given away */
 	int64_t delay_ms;
 	unsigned guesses;
+	struct far_host *next;       /* that is forgotten with it */
 	size_t n;
 	char name[];
 };
@@ -96,31 +98,35 @@ far_pairs_free(struct far_pairs **fp)
 static void
 forget_pairs(struct far_pairs *f, struct mono now)
 {
-	struct map left = MAP_INIT;
+	struct far_pair *gone = NULL, *next;
 
-	MAP_EACH(p, &f->pairs, struct far_pair) {
-		if (mono_before(now, p->until))
-			map_put(&left, bytes_of(&p->key), p);
-		else
-			mem_free(&p);
+	MAP_EACH(p, &f->pairs, struct far_pair)
+		if (!mono_before(now, p->until)) {
+			p->next = gone;
+			gone = p;
+		}
+	for (; gone != NULL; gone = next) {
+		next = gone->next;
+		map_take(&f->pairs, bytes_of(&gone->key));
+		mem_free(&gone);
 	}
-	map_free(&f->pairs);
-	f->pairs = left;
 }
 
 static void
 forget_hosts(struct far_pairs *f, struct mono now)
 {
-	struct map left = MAP_INIT;
+	struct far_host *gone = NULL, *next;
 
-	MAP_EACH(h, &f->hosts, struct far_host) {
-		if (mono_before(now, h->last))
-			map_put(&left, (struct str){ h->name, h->n }, h);
-		else
-			mem_free(&h);
+	MAP_EACH(h, &f->hosts, struct far_host)
+		if (!mono_before(now, h->last)) {
+			h->next = gone;
+			gone = h;
+		}
+	for (; gone != NULL; gone = next) {
+		next = gone->next;
+		map_take(&f->hosts, (struct str){ gone->name, gone->n });
+		mem_free(&gone);
 	}
-	map_free(&f->hosts);
-	f->hosts = left;
 }
 
 /* -- Turns -- */

@@ -148,9 +148,10 @@ fewer_are_started_the_surer_the_guess(void **state)
 	struct far_pairs *f = new_taught_pairs();
 	const struct first_fetch run = { STR(QUICK_URL), STR("{}"),
 	    STR("quick.example") };
-	/* Runs that have followed the rule, and how many pairs go with one
-	 * that is started. */
-	const unsigned runs[] = { 40 * FAR_PAIRS_TRIED, 1u << 20 };
+	/* Runs that have followed the rule, the second time twice as many as
+	 * make a difference, and how many pairs go with one that is started. */
+	const unsigned runs[] = { 40 * FAR_PAIRS_TRIED,
+		2 * FAR_PAIRS_TRIED * FAR_PAIRS_TRIED_MAX };
 	const unsigned each[] = { 40, FAR_PAIRS_TRIED_MAX };
 	unsigned right = FIRST_HOSTS_SURE;
 	int64_t item = 1;
