@@ -2,6 +2,7 @@
 
 #include <zstd.h>
 
+#include "tests/rounds.h"
 #include "wire/warc_sample_test.h"
 
 /* A file read to its end: what was found, in short. */
@@ -256,7 +257,7 @@ test_flips(void **state)
 	(void)state;
 	make_file(&out, m);
 	read_all(buf_str(&out), &good);
-	for (size_t bit = 0; bit < 8 * out.n; bit++) {
+	for (size_t bit = 0; bit < 8 * out.n; bit += ROUNDS_STEP) {
 		out.p[bit / 8] ^= (char)(1 << bit % 8);
 		read_all(buf_str(&out), &t);
 		out.p[bit / 8] ^= (char)(1 << bit % 8);

@@ -1,6 +1,7 @@
 /* Ids in memory and in a file, against a plain table of them. */
 #include "engine/export/export_testing.h"
 #include "engine/export/idset.h"
+#include "tests/rounds.h"
 
 static struct id_hash
 hash_number(uint64_t n)
@@ -38,7 +39,7 @@ ids_in_memory(void **state)
 	struct idset *s = idset_new("/nowhere/ids", (size_t)16 << 20);
 
 	(void)state;
-	add_all(s, 100000);
+	add_all(s, ROUNDS(100000));
 	idset_free(&s);
 	assert_null(s);
 }
@@ -51,7 +52,7 @@ ids_in_a_file(void **state)
 	(void)state;
 	testing_dir_make(&d);
 	struct idset *s = idset_new(testing_path(&d, "ids"), 0);
-	add_all(s, 200000);
+	add_all(s, ROUNDS(200000));
 	/* It has no name, so that no end of the process leaves it. */
 	assert_null(testing_read(&d, "ids"));
 	idset_free(&s);

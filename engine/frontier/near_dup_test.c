@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include "tests/growth.h"
+#include "tests/rounds.h"
 
 #define QUARTERS 4
 
@@ -179,7 +180,7 @@ static void
 compare_tests(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= 4; seed++) {
+	for (uint64_t seed = 1; seed <= ROUNDS(4); seed++) {
 		compare(1000, 65536, 6000, seed);
 		compare(4000, 65536, 4000, seed);
 		compare(100, 20, 4000, seed);

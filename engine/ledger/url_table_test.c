@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "engine/ledger/url_table.h"
+#include "tests/rounds.h"
 
 static uint64_t
 nth(uint64_t i)
@@ -227,7 +228,7 @@ test_against_model(void **state)
 		if (i % 3 == 0)
 			m->hash[i] &= ~(UINT64_C(0xf) << 48);
 	}
-	for (uint64_t step = 0; step < 300000; step++) {
+	for (uint64_t step = 0; step < ROUNDS(300000); step++) {
 		one_step(k, m, nth(step + 1000000));
 		if (step % 997 == 0)
 			url_table_check(k);
@@ -245,7 +246,7 @@ test_against_model(void **state)
 	url_table_free(&k);
 }
 
-#define MANY 1000000u
+#define MANY ROUNDS(1000000u)
 
 static struct url_table *
 filled(uint32_t n)

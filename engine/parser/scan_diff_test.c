@@ -260,7 +260,7 @@ test_generated(void **state)
 	struct buf b = BUF_INIT;
 
 	(void)state;
-	for (unsigned i = 0; i < ROUNDS(40000); i++) {
+	for (unsigned i = 0; i < ROUNDS(ROUNDS(40000)); i++) {
 		seed = i;
 		buf_clear(&b);
 		for (unsigned n = 1 + draw(24); n > 0; n--)
@@ -280,7 +280,7 @@ test_scripts(void **state)
 	struct buf b = BUF_INIT;
 
 	(void)state;
-	for (unsigned i = 0; i < ROUNDS(30000); i++) {
+	for (unsigned i = 0; i < ROUNDS(ROUNDS(30000)); i++) {
 		seed = i;
 		buf_clear(&b);
 		buf_put_text(&b, "<script>");
@@ -329,7 +329,8 @@ test_damage(void **state)
 	(void)state;
 	for (size_t at = 0; at < sizeof(page) - 1; at++) {
 		check_same((struct str){ page, at });
-		for (unsigned c = 0; c < 256; c += 1 + draw(9)) {
+		for (unsigned c = 0; c < 256;
+		    c += ROUNDS_STEP * (1 + draw(9))) {
 			memcpy(text, page, sizeof(page));
 			text[at] = (char)c;
 			check_same((struct str){ text, sizeof(page) - 1 });

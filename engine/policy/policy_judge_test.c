@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "engine/policy/policy.h"
+#include "tests/rounds.h"
 
 static struct url
 url_of(const char *text, struct arena *a)
@@ -441,7 +442,7 @@ fast_equals_plain(void **state)
 	struct buf b = BUF_INIT;
 
 	(void)state;
-	for (unsigned round = 0; round < 60; round++) {
+	for (unsigned round = 0; round < ROUNDS(60); round++) {
 		struct arena a = ARENA_INIT;
 		struct url seeds[8];
 		size_t seeds_n = round % 9;
@@ -609,7 +610,7 @@ threads_share(void **state)
 static void
 measure(const char *what, const struct policy_compiled *c, const char *url)
 {
-	enum { TIMES = 200000 };
+	enum { TIMES = ROUNDS(200000) };
 	struct arena a = ARENA_INIT;
 	struct url u = url_of(url, &a);
 	struct policy_verdict v = { 0 };
