@@ -15,8 +15,9 @@
 #include "engine/frontier/lease_service.h"
 #include "engine/ledger/small_testing.h"
 #include "os/file.h"
+#include "tests/rounds.h"
 
-#define ROUNDS 300u
+#define TURNS ROUNDS(300u)
 #define ITEMS 40u
 
 /* One after the other: put, get, answer, count; all on the door's loop. */
@@ -118,7 +119,7 @@ control_done(struct lease_call *call)
 	assert_int_equal(s->completed, c->completed);
 	assert_int_equal(s->leased, 0);
 	assert_int_equal(c->listed, s->active + s->completed);
-	if (++c->rounds == ROUNDS) {
+	if (++c->rounds == TURNS) {
 		loop_stop(c->loop);
 		return;
 	}
@@ -210,7 +211,7 @@ a_door_on_a_thread_of_its_own(void **state)
 	lease_control(c.frontier, &c.control);
 	loop_run(c.loop);
 	assert_int_equal(c.leased, c.completed);
-	assert_true(c.leased > 10 * ROUNDS);
+	assert_true(c.leased > 10 * TURNS);
 	c.close = (struct loop_call){ .home = c.loop, .run = close_it,
 	    .done = nothing };
 	loop_ask(c.ledger, &c.close);
