@@ -340,11 +340,13 @@ static void
 deaf_sender(void **state)
 {
 	static const char text[] = "GET /text HTTP/1.1\r\n" HOST "\r\n";
-	int fd = dial(), sent = 0;
+	int fd = dial(), sent = 0, small = 65536;
 	struct answer a = { .status = 0 };
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 
 	(void)state;
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
 	/* Until neither side's buffers take any more. */
 	while (poll(&p, 1, 500) == 1 && sent < 200000) {
 		say(fd, text, sizeof(text) - 1);
