@@ -426,7 +426,7 @@ test_hostile_scripts_end_by_their_limits(void **state)
 #define NEIGHBOURS 20
 
 /* How often each of them goes round. */
-#define TURNS (SANITIZED ? "2e4" : "2e5")
+#define TURNS (SANITIZED ? "2e4" : "5e4")
 
 /* How long so many honest runs at once take. */
 static int64_t
