@@ -483,7 +483,10 @@ held_uploads(void **state)
 	answer_free(&a);
 }
 
-/* body_ms runs from piece to piece of 64 KiB; not while nobody reads on. */
+/*
+ * body_ms runs from piece to piece of 64 KiB; not while nobody reads on.  All
+ * take longer than it; a piece has more than half of it to spare.
+ */
 static void
 slow_uploads(void **state)
 {
@@ -492,16 +495,16 @@ slow_uploads(void **state)
 	struct answer a = { .status = 0 };
 
 	(void)state;
-	limits.body_ms = 1000;
+	limits.body_ms = 4000;
 	port_close();
 	port_open(&o);
 	int drops = dial(), steps = dial(), held = dial();
 	say_upload(drops, "", 1000);
 	say_upload(steps, "", 4 * 65536);
-	say_upload(held, "hold=1500", 6);
+	say_upload(held, "hold=5000", 6);
 	say_letters(held, 0, 3, false);
 	for (int i = 0; i < 24; i++) {
-		usleep(100000);
+		usleep(250000);
 		say_letters(drops, (size_t)i, 1, false);
 		if (i % 6 == 5)
 			say_letters(steps, (size_t)i / 6 * 65536, 65536,
