@@ -6,15 +6,17 @@
 
 const fs = require("fs");
 const zlib = require("zlib");
-const { options, base, axe, say, check, same, askOutside, open, until, tile,
-	rows, tab, run, WIDE, PHONE, WAIT_MS } = require("./console_page.js");
+const { options, base, axe, say, check, same, askOutside, open, until, picture,
+	grave, tile, rows, tab, run, WIDE, PHONE, WAIT_MS } =
+	require("./console_page.js");
 
 const WIRE_BYTES_MAX = 150000, PAINT_MS_MAX = 200;
 
 /* --- a story -------------------------------------------------------------- */
 
 async function story() {
-	const { context, page, wrong } = await open(WIDE);
+	const { context, page, wrong } = await open(WIDE,
+	    { reducedMotion: "no-preference" });
 
 	await page.goto(base + "/");
 	await until(page, "an empty place says what to do next", () =>
@@ -431,8 +433,7 @@ async function views() {
 
 	for (const [size, width] of [[WIDE, "wide"], [PHONE, "phone"]]) {
 		const all = { wrong: [], sideways: [], grave: [], jumps: [] };
-		const { context, page, wrong } = await open(size,
-		    { reducedMotion: "reduce" });
+		const { context, page, wrong } = await open(size);
 		await page.addInitScript(() => {
 			window.jumped = 0;
 			new PerformanceObserver((list) => {
@@ -472,17 +473,9 @@ async function look(page, path, name, width, all) {
 	await page.evaluate(axe);
 	for (const theme of ["light", "dark"]) {
 		await page.emulateMedia({ colorScheme: theme });
-		await page.screenshot({ path:
-		    `${options.shots}/${name}-${width}-${theme}.png` });
-		// Of the other theme only what colours there are is another.
-		const found = await page.evaluate((more) => window.axe.run(
-		    document, { resultTypes: ["violations"], ...more }),
-		    theme === "light" ? {} : { runOnly: ["color-contrast"] });
-		for (const v of found.violations)
-			if (v.impact === "serious" || v.impact === "critical")
-				all.grave.push(`${name}, ${theme}: ${v.id} ` +
-				    v.nodes[0].target + " " +
-				    v.nodes[0].failureSummary);
+		await picture(page, `${name}-${width}-${theme}`);
+		all.grave.push(...(await grave(page, theme)).map((v) =>
+		    `${name}, ${theme}: ${v}`));
 	}
 }
 

@@ -4,8 +4,8 @@
  */
 "use strict";
 
-const { options, base, axe, check, same, askOutside, open, until, tile, run } =
-    require("./console_page.js");
+const { options, base, axe, check, same, askOutside, open, until, picture, grave,
+	tile, run } = require("./console_page.js");
 
 const DESK = { width: 1280, height: 860 }, PHONE = { width: 360, height: 740 };
 const HOSTILE = "<img src=x onerror=alert(1)>";
@@ -40,18 +40,13 @@ async function look(page, name, within = "html") {
 		    .scrollWidth <= innerWidth));
 		for (const scheme of ["light", "dark"]) {
 			await page.emulateMedia({ colorScheme: scheme });
-			if (options.keep)
-				await page.screenshot({ fullPage: true, path:
-				    `${options.shots}/${name}-${form}-` +
-				    `${scheme}.png` });
+			await picture(page, `${name}-${form}-${scheme}`,
+			    { fullPage: true });
 			if (form === "phone" && scheme === "dark")
 				continue;
-			const found = await page.evaluate((w) => window.axe.run(
-			    w, { resultTypes: ["violations"] }), within);
 			same(`${name}: axe-core has no serious finding (` +
-			    `${form}, ${scheme})`, found.violations.filter((v) =>
-			    v.impact === "serious" || v.impact === "critical")
-			    .map((v) => v.id + " " + v.nodes[0].target), []);
+			    `${form}, ${scheme})`, await grave(page, scheme,
+			    within), []);
 		}
 	}
 	await page.setViewportSize(DESK);

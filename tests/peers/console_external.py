@@ -166,8 +166,8 @@ def have_few_choices():
 
 
 safe.password = "canary-pass"
-browser.drive("external", server, file=FILE, keep="CONSOLE_SHOTS" in
-              os.environ, token=tokens["operator"], asked={
+browser.drive("external", server, file=FILE, token=tokens["operator"],
+              asked={
                   "spoil": spoil, "mend": mend, "fast": go_fast,
                   "slow": slow, "hold": hold,
                   "late choices": answer_choices_late,

@@ -4,8 +4,8 @@
  */
 "use strict";
 
-const { options, base, axe, check, same, askOutside, open, until, shoot, tile,
-    run, WIDE, PHONE } = require("./console_page.js");
+const { options, base, axe, check, same, askOutside, open, until, shoot, grave,
+    tile, run } = require("./console_page.js");
 
 const DESK = { width: 1280, height: 860 };
 const HOSTILE = "<img src=x onerror=alert(1)>";
@@ -23,28 +23,14 @@ const says = (page, what, text) => until(page, what, (t) => document
 const isIn = (page, what, state) => until(page, what, (s) => document
     .querySelector("h1 .badge")?.textContent === s, state);
 
-/* Both widths, without the pauses that screenshots need. */
-async function fits(page, name) {
-	for (const size of [PHONE, WIDE]) {
-		await page.setViewportSize(size);
-		check(`${name} does not scroll sideways (${size.width})`,
-		    await page.evaluate(() => document.documentElement
-		    .scrollWidth <= innerWidth));
-	}
-}
-
 /* In both widths and themes. */
 async function look(page, name, within = "html") {
-	await (options.keep ? shoot : fits)(page, name);
+	await shoot(page, name);
 	await page.evaluate(axe);
 	for (const scheme of ["light", "dark"]) {
 		await page.emulateMedia({ colorScheme: scheme });
-		const found = await page.evaluate((w) => window.axe.run(w,
-		    { resultTypes: ["violations"] }), within);
 		same(`${name}: axe-core has no serious finding (${scheme})`,
-		    found.violations.filter((v) => v.impact === "serious" ||
-		    v.impact === "critical").map((v) => v.id + " " +
-		    v.nodes[0].target), []);
+		    await grave(page, scheme, within), []);
 	}
 	await page.emulateMedia({ colorScheme: "light" });
 }

@@ -80,7 +80,7 @@ def show_queues(rabbit):
                 "fault": {"status": 429, "reset": 200}})
     check("the door finds its broker", wait_until(is_connected, 120))
     publish(rabbit, "this is no JSON", message("sfmui:1"), message("sfmui:2"))
-    browser.drive("queues", server, harvest="sfmui%3A1", keep=KEEP,
+    browser.drive("queues", server, harvest="sfmui%3A1",
                   asked={"end the broker": lambda: end_broker(rabbit)})
 
 
@@ -103,8 +103,7 @@ keep("stream", {"instance": "https://" + PRIVATE,
                 "access_token": sim.world(PRIVATE)["tokens"]["user"]})
 posts = next(len(a["posts"]) for a in sim.world(OPEN)["accounts"]
              if a["name"] == "ada")
-KEEP = "CONSOLE_SHOTS" in os.environ
-browser.drive("harvests", server, posts=posts, file=FILE, keep=KEEP)
+browser.drive("harvests", server, posts=posts, file=FILE)
 own = subprocess.run([program(), "archive", "export", "csv",
                       "data/harvested/posts", "-o", "-"], capture_output=True)
 check("argiope archive export makes the same bytes as were downloaded",

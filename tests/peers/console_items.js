@@ -4,8 +4,8 @@
  */
 "use strict";
 
-const { options, base, axe, check, same, askOutside, open, until, run }
-    = require("./console_page.js");
+const { options, base, axe, check, same, askOutside, open, until, picture, grave,
+	run } = require("./console_page.js");
 
 const DESK = { width: 1280, height: 860 }, PHONE = { width: 390, height: 844 };
 /* What a browser says of the answers that the story provokes. */
@@ -44,7 +44,7 @@ const settle = (page) => page.evaluate(async () => {
 
 /* A view in both widths and themes: pictures, axe-core, no sideways scroll. */
 async function look(page, name) {
-	const grave = [], sideways = [];
+	const all = [], sideways = [];
 
 	await page.evaluate(axe);
 	for (const [form, size] of [["wide", DESK], ["phone", PHONE]])
@@ -52,23 +52,17 @@ async function look(page, name) {
 			await page.setViewportSize(size);
 			await page.emulateMedia({ colorScheme: theme });
 			await settle(page);
-			await page.screenshot({ fullPage: true, path:
-			    `${options.shots}/${name}-${form}-${theme}.png` });
+			await picture(page, `${name}-${form}-${theme}`,
+			    { fullPage: true });
 			if (await page.evaluate(() => document.documentElement
 			    .scrollWidth > innerWidth))
 				sideways.push(form);
-			const found = await page.evaluate(() => window.axe.run(
-			    document, { resultTypes: ["violations"] }));
-			for (const v of found.violations)
-				if (v.impact === "serious" ||
-				    v.impact === "critical")
-					grave.push(`${form} ${theme} ${v.id} ` +
-					    v.nodes[0].target + " " +
-					    v.nodes[0].failureSummary);
+			all.push(...(await grave(page, theme)).map((v) =>
+			    `${form} ${theme} ${v}`));
 		}
 	await page.setViewportSize(DESK);
 	await page.emulateMedia({ colorScheme: "light" });
-	same(`${name}: axe-core has no serious finding`, grave, []);
+	same(`${name}: axe-core has no serious finding`, all, []);
 	same(`${name} does not scroll sideways`, sideways, []);
 }
 

@@ -60,8 +60,9 @@ function newContext(more) {
 
 /* `wrong` gets what must not happen; `allow` are texts that may. */
 async function open(size, more = {}, allow = []) {
+	// An icon that pulses is a frame to draw sixty times a second.
 	const context = await newContext({ viewport: size,
-	    acceptDownloads: true, ...more });
+	    acceptDownloads: true, reducedMotion: "reduce", ...more });
 	const page = await context.newPage();
 	const wrong = [];
 	const tell = (text) => {
@@ -109,22 +110,43 @@ async function until(page, what, test, arg, ms = WAIT_MS) {
 	}
 }
 
-/* Screenshots of a view: NAME-{wide,phone}-{light,dark}.png. */
+/* A screenshot, if they are kept; a name says of which width and theme. */
+async function picture(page, name, more = {}) {
+	if (options.keep)
+		await page.screenshot({ path: `${options.shots}/${name}.png`,
+		    ...more });
+}
+
+/*
+ * Whether a view fits into both widths; if they are kept, screenshots of it:
+ * NAME-{wide,phone}-{light,dark}.png.
+ */
 async function shoot(page, name) {
-	for (const [form, size] of [["wide", WIDE], ["phone", PHONE]])
-		for (const theme of ["light", "dark"]) {
-			await page.setViewportSize(size);
+	for (const [form, size] of [["phone", PHONE], ["wide", WIDE]]) {
+		await page.setViewportSize(size);
+		for (const theme of options.keep ? ["dark", "light"] : []) {
 			await page.emulateMedia({ colorScheme: theme });
 			await page.waitForTimeout(300);
-			await page.screenshot({ path:
-			    `${options.shots}/${name}-${form}-${theme}.png` });
-			check(`${name} does not scroll sideways (${form})`,
-			    await page.evaluate(() => document.documentElement
-			    .scrollWidth <= innerWidth));
+			await picture(page, `${name}-${form}-${theme}`);
 		}
-	await page.setViewportSize(WIDE);
-	await page.emulateMedia({ colorScheme: "light" });
-	await page.waitForTimeout(300);
+		check(`${name} does not scroll sideways (${form})`,
+		    await page.evaluate(() => document.documentElement
+		    .scrollWidth <= innerWidth));
+	}
+}
+
+/*
+ * Serious findings of axe-core, which the page has and its frames have not.  Of
+ * the dark theme only what colours there are is another than in the light one.
+ */
+async function grave(page, theme, within = "html") {
+	const found = await page.evaluate(([w, more]) => window.axe.run(w,
+	    { resultTypes: ["violations"], iframes: false, ...more }), [within,
+	    theme === "light" ? {} : { runOnly: ["color-contrast"] }]);
+
+	return found.violations.filter((v) => v.impact === "serious" ||
+	    v.impact === "critical").map((v) => v.id + " " + v.nodes[0].target +
+	    " " + v.nodes[0].failureSummary);
 }
 
 /* The figure of a tile. */
@@ -169,5 +191,6 @@ function run(parts) {
 	});
 }
 
-module.exports = { options, base, axe, say, check, same, askOutside,
-	newContext, open, until, shoot, tile, rows, tab, run, WIDE, PHONE, WAIT_MS };
+module.exports = { options, base, axe, say, check, same, askOutside, newContext,
+	open, until, picture, shoot, grave, tile, rows, tab, run, WIDE, PHONE,
+	WAIT_MS };

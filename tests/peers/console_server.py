@@ -18,16 +18,17 @@ class Browser:
         if self.tools is None:
             skip(name, "Playwright or axe-core cannot be had from npm")
             done()
-        self.shots = os.environ.get("CONSOLE_SHOTS") or os.path.join(PLACE,
-                                                                     "shots")
-        os.makedirs(self.shots, exist_ok=True)
+        self.shots = os.environ.get("CONSOLE_SHOTS")
+        if self.shots:
+            os.makedirs(self.shots, exist_ok=True)
 
     def drive(self, part, server, asked=None, **more):
         """Let the script do a part; it says its checks line by line."""
         child = subprocess.Popen(
             ["node", self.script, self.tools,
              shutil.which("chromium"), server.url, part,
-             json.dumps(dict(more, shots=self.shots))],
+             json.dumps(dict(more, shots=self.shots or PLACE,
+                             keep=bool(self.shots)))],
             env=dict(os.environ, HOME=PLACE), text=True, bufsize=1,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         children.append(child)

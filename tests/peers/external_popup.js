@@ -5,7 +5,7 @@
  */
 "use strict";
 
-const { base, say, check, same, askOutside, run, newContext, ...shared } =
+const { base, say, check, same, askOutside, run, newContext, picture, ...shared } =
     require("./console_page.js");
 
 /* Options of the current part. */
@@ -255,8 +255,7 @@ async function shots() {
 		await page.goto(url);
 		for (const theme of ["light", "dark"]) {
 			await page.emulateMedia({ colorScheme: theme });
-			await page.screenshot({ path:
-			    `${options.shots}/popup-${name}-${theme}.png` });
+			await picture(page, `popup-${name}-${theme}`);
 		}
 		const high = await page.evaluate(() => document.documentElement
 		    .scrollHeight);
