@@ -17,6 +17,8 @@ from peer import PLACE, fixed_port, need, skip, start, wait_until
 BIN = "/usr/lib/rabbitmq/bin/"
 READY_SECONDS_MAX = 120
 END_SECONDS_MAX = 30
+# One scheduler that does not spin: scripts run side by side.
+CALM = "+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none"
 
 CONF = """loopback_users.guest = true
 distribution.listener.interface = 127.0.0.1
@@ -68,9 +70,8 @@ class Rabbit:
             "RABBITMQ_ENABLED_PLUGINS_FILE": self.place + "/plugins",
             "RABBITMQ_PID_FILE": self.place + "/pid",
             "RABBITMQ_CONF_ENV_FILE": "/dev/null",
-            # One scheduler that does not spin: scripts run side by side.
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS":
-                "+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none",
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": CALM,
+            "RABBITMQ_CTL_ERL_ARGS": CALM,
             "ERL_MAX_PORTS": "4096",
             "ERL_EPMD_PORT": str(epmd), "ERL_EPMD_ADDRESS": "127.0.0.1"}
         # In the foreground, so that its process id is known.
@@ -85,16 +86,23 @@ class Rabbit:
             f.write(text)
 
     def start(self):
-        with open(self.place + "/out", "a") as out:
+        out = open(self.place + "/out", "a")
+        with out, open(self.place + "/out") as said:
+            said.seek(0, os.SEEK_END)
             self.child = subprocess.Popen(
                 [BIN + "rabbitmq-server"], env=self.env, stdout=out,
                 stderr=out, stdin=subprocess.DEVNULL)
-        if not wait_until(lambda: self.answers() and self.pid(),
-                          READY_SECONDS_MAX):
-            sys.exit("RabbitMQ does not start: " +
-                     open(self.place + "/out").read()[-2000:])
-        # The port answers before rabbitmqctl may do anything.
-        self.ctl("await_startup", "--timeout", str(READY_SECONDS_MAX))
+            # The port answers before rabbitmqctl may do anything; that may
+            # wait for it, too, but is a second's work.
+            told = ""
+
+            def has_started():
+                nonlocal told
+                told += said.read()
+                return "completed with " in told
+            if not wait_until(lambda: self.answers() and self.pid() and
+                              has_started(), READY_SECONDS_MAX):
+                sys.exit("RabbitMQ does not start: " + told[-2000:])
 
     def answers(self):
         try:
