@@ -29,6 +29,8 @@ FIRST, SECOND = SERVERS
 BUILD_SECONDS_MAX = 400
 HOST = "jetstream2.us-east.bsky.network"
 EVENTS = "/xrpc/network.bsky.jetstream.subscribeEvents"
+# Events per second of both networks: a second server signs each of its own.
+RATE = 100
 KILLS = int(sys.argv[2] if len(sys.argv) > 2 else 1)
 PROXY = """location / {{
   proxy_pass http://127.0.0.1:{port};
@@ -106,7 +108,7 @@ class Second(Server):
         Server("network", place + "/simulator", "serve", "--addr",
                f"127.0.0.1:{network}", "--data-dir", PLACE + "/network-data",
                "--accounts", "40", "--initial-records-per-account", "3",
-               "--commits-per-sec", "200", "--firehose-history", "1000000",
+               "--commits-per-sec", str(RATE), "--firehose-history", "1000000",
                "--seed", str(time.time_ns() % 1000000))
         wait_until(lambda: listens(network), 30)
         url = f"http://127.0.0.1:{network}"
@@ -275,24 +277,24 @@ def first(place):
         live = server.says(server.LIVE)
         act()
         check("first: it is taken up", server.waits(server.LIVE, live))
-        relay.at_rate(300)
+        relay.at_rate(RATE)
 
     relay.add(100)
     n = server.says(server.JOINED)
     harvest.begin()
     check("first: the stream has begun", server.waits(server.JOINED, n))
     begun = len(relay.events)
-    relay.at_rate(300)
+    relay.at_rate(RATE)
     for i in range(KILLS):
         n = len(relay.events)
-        wait_until(lambda: len(relay.events) > n + 1500, 60)
+        wait_until(lambda: len(relay.events) > n + 5 * RATE, 60)
         harvest.end(signal.SIGKILL)
         n = len(relay.events)
-        wait_until(lambda: len(relay.events) > n + 200, 60)
+        wait_until(lambda: len(relay.events) > n + RATE, 60)
         takes_up(harvest.begin)
     # The server writes where it was every 5 seconds.
     n = len(relay.events)
-    wait_until(lambda: len(relay.events) > n + 1500, 60)
+    wait_until(lambda: len(relay.events) > n + 5 * RATE, 60)
 
     def kill_server():
         server.child.kill()
@@ -301,7 +303,7 @@ def first(place):
 
     takes_up(kill_server)
     n = len(relay.events)
-    wait_until(lambda: len(relay.events) > n + 300, 60)
+    wait_until(lambda: len(relay.events) > n + RATE, 60)
     relay.at_rate(0)
     relay.delete_account()
     wanted = list(dict.fromkeys(filter(is_for_us, relay.events[begun:])))
@@ -336,10 +338,10 @@ def second(place):
         for h in harvests:
             if signal:
                 h.end(signal)
-        reader.waits(100)
+        reader.waits(RATE // 2)
         for h in harvests:
             h.begin()
-        reader.waits(1500)
+        reader.waits(7 * RATE)
 
     begin(None)
     for i in range(KILLS):
@@ -349,7 +351,7 @@ def second(place):
     server.child.wait(60)
     server.start()
     check("second: it serves again", server.serves())
-    reader.waits(1000)
+    reader.waits(5 * RATE)
     for h in harvests:
         h.end()
     truth = list(map(event_of, list(reader.events)))

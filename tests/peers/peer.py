@@ -145,12 +145,17 @@ signal.signal(signal.SIGTERM, lambda *a: sys.exit(143))
 
 
 def wait_until(test, seconds=10.0, step=0.05):
-    until = time.monotonic() + seconds
+    """
+    What test() returns, once it is true.  The pauses grow from `step` to three
+    times as long: most tests ask a daemon, and several scripts wait at once.
+    """
+    until, longest = time.monotonic() + seconds, 3 * step
     while time.monotonic() < until:
         found = test()
         if found:
             return found
         time.sleep(step)
+        step = min(1.2 * step, longest)
     return test()
 
 
