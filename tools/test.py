@@ -42,6 +42,10 @@ DEAREST_N = 20
 
 # How many of a kind run at once.  Scripts wait for four fifths of their time.
 AT_ONCE = {"build": 1, "program": CPUS, "script": CPUS + 2}
+# After a second in which the processors were idle for so much of it one more may
+# run, up to so many more; after one with hardly any idle time one fewer.
+IDLE_PART_MIN = 0.15
+MORE_MAX = 4
 # What failed there is run once more when nothing else runs, unless it is much:
 # a machine that was too busy for a test is told, and is no fault.
 # Not what a sanitizer has reported: a race seldom shows itself twice.
@@ -332,16 +336,35 @@ def suites_of(test):
     return [s.split(":")[-1] for s in test["suite"]]
 
 
+@functools.lru_cache(None)
+def own_tmp():
+    """
+    A prefix of commands that have a tmpfs at /tmp, where that can be had: test
+    programs wait for a disk there otherwise.  Not where /tmp has the builds.
+    """
+    place = memory_folder(False)
+    builds = os.environ.get("ARGIOPE_BUILDS", ROOT)
+    if place is None or any(os.path.realpath(f).startswith("/tmp/")
+                            for f in (ROOT, builds)):
+        return []
+    wrap = ["unshare", "--mount", "sh", "-c",
+            'mount -t tmpfs -o mode=1777 tmpfs /tmp && exec "$@"', "sh"]
+    works = shutil.which("unshare") and subprocess.run(
+        wrap + ["true"], capture_output=True).returncode == 0
+    return wrap if works else []
+
+
 def unit_test(run, job, path, test, patience, wrap, env):
     """One test program, as `meson test` runs it; its cmocka tests count."""
     command = test["cmd"]
     if run.options.quick and job.name in QUICK_ARGS:
         command = command[:1] + QUICK_ARGS[job.name]
     code, text, seconds = output_of(
-        list(wrap) + command, test["timeout"] * patience,
+        own_tmp() + list(wrap) + command, test["timeout"] * patience,
         cwd=test["workdir"] or path, apart=True,
         env={"ARGIOPE_SOURCE": ROOT, **test["env"], **(env or {}),
              "ARGIOPE_POSTGRESQL_KEPT": run.postgresql,
+             **({"TMPDIR": "/tmp"} if own_tmp() else {}),
              "MALLOC_PERTURB_": str(random.randint(1, 255))})
     states = {}
     for word, name in CMOCKA.findall(text):
@@ -709,34 +732,63 @@ def attempt(run, job):
     return []
 
 
-def has_room(kind, running):
-    """Programs wait, too: where scripts are few, there are more programs."""
-    count = collections.Counter(j.kind for j in running)
-    most = AT_ONCE[kind]
-    if kind == "program":
-        most += max(0, 2 - count["script"])
-    return count[kind] < most
+class Room:
+    """How many jobs may run at once, by what the processors have to do."""
+
+    def __init__(self):
+        self.more = 0
+        self.at, self.idle, self.all = time.monotonic(), *self.times()
+
+    @staticmethod
+    def times():
+        """Of all processors: idle or waiting for a disk, and in all."""
+        with open("/proc/stat") as f:
+            spent = [int(n) for n in f.readline().split()[1:9]]
+        return spent[3] + spent[4], sum(spent)
+
+    def look(self):
+        if time.monotonic() < self.at + 1:
+            return
+        idle, spent = self.times()
+        part = (idle - self.idle) / max(1, spent - self.all)
+        self.at, self.idle, self.all = time.monotonic(), idle, spent
+        if part >= IDLE_PART_MIN:
+            self.more = min(self.more + 1, MORE_MAX)
+        elif part < IDLE_PART_MIN / 5:
+            self.more = max(self.more - 1, 0)
+
+    def has(self, kind, running):
+        count = collections.Counter(j.kind for j in running)
+        if kind == "build":
+            return count[kind] < AT_ONCE[kind]
+        most = AT_ONCE["program"] + AT_ONCE["script"] + self.more
+        return count[kind] < AT_ONCE[kind] + self.more and \
+            count["program"] + count["script"] < most
 
 
 def work(run, jobs):
     """All of them and those that they bring, the longest first."""
-    running, run.known = {}, len(jobs)
+    running, run.known, room = {}, len(jobs), Room()
+    told = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(
-            2 + sum(AT_ONCE.values())) as pool:
+            MORE_MAX + sum(AT_ONCE.values())) as pool:
         try:
             while jobs or running:
+                room.look()
                 for job in sorted(jobs, key=lambda j: -LONG.get(j.name, 0)):
-                    if has_room(job.kind, running.values()):
+                    if room.has(job.kind, running.values()):
                         jobs.remove(job)
                         running[pool.submit(attempt, run, job)] = job
                 done, _ = concurrent.futures.wait(
-                    running, NEWS_SECONDS,
-                    concurrent.futures.FIRST_COMPLETED)
+                    running, 1, concurrent.futures.FIRST_COMPLETED)
                 for future in done:
                     del running[future]
                     jobs += future.result()
                     run.known += len(future.result())
-                if not done:
+                if done:
+                    told = time.monotonic()
+                elif time.monotonic() >= told + NEWS_SECONDS:
+                    told = time.monotonic()
                     run.note("under way: " + ", ".join(
                         f"{j.stage}/{j.name}" for j in running.values()))
         except BaseException:
