@@ -14,7 +14,7 @@
 #define KEYS 4u
 #define URLS 8u
 /* A sanitizer makes each ten times as long. */
-#define STEPS (SANITIZED ? 1000u : 2500u)
+#define STEPS (SANITIZED ? 500u : 2500u)
 #define SEEDS ROUNDS(5u)
 #define RELAXED_SEEDS 2u
 
