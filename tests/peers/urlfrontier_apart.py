@@ -387,7 +387,7 @@ def liars(t):
     names = sorted(f"127.0.0.1:{p}" for p in (
         port, *(x.port for x in those.values())))
     node = Node("liars", f"urlfrontier.nodes={','.join(names)}",
-                "urlfrontier.forward_deadline_s=1", port=port)
+                "urlfrontier.forward_deadline_s=4", port=port)
     c, crawl, n = node.client, t.crawl, len(names)
 
     def key(port_):
@@ -403,7 +403,7 @@ def liars(t):
                     name != "GetURLs":
                 found[name] = lambda x=c.raw(name, kind), q=asked(
                     key=k, crawlID=crawl): told(x, q.SerializeToString(),
-                                                timeout=3)
+                                                timeout=12)
         return found
 
     def one(i):
