@@ -54,6 +54,7 @@ struct event_stream {
 	bool inside;                 /* the client has a part of an event */
 	struct buf waiting;          /* for the client, from `at` on */
 	size_t at;
+	struct buf held;             /* live events that came during a read */
 	struct mono said;            /* when something was sent last */
 };
 
@@ -314,6 +315,7 @@ free_stream(struct event_stream *s)
 	list_take(&s->follower.member);
 	leave_reader(x->door);
 	buf_free(&s->waiting);
+	buf_free(&s->held);
 	mem_free(&s);
 	exchange_free(&x);
 }
@@ -353,10 +355,12 @@ stream_take(struct follower *f, const struct event_read *r)
 
 	if (r->items.result == OK) {
 		buf_put_str(&s->waiting, buf_str(&r->framed));
+		buf_put_str(&s->waiting, buf_str(&s->held));
 		f->cursor = r->last;
 	} else if (r->items.result == ERR_ABSENT) {
 		cut_lagged(s);
 	}
+	buf_clear(&s->held);
 	s->over |= r->items.result != OK;
 	s->live |= f->cursor >= f->door->newest;
 	if (!s->over && s->live && behind(s) > ITEMS_STREAM_BEHIND_MAX)
@@ -616,7 +620,10 @@ matches(const struct str *words, size_t n, struct str name)
 	return n == 0;
 }
 
-/* An event that is not stored: it has no cursor, and no tags. */
+/*
+ * An event that is not stored: it has no cursor, and no tags.  Streams that are
+ * up to date get it, behind the stored ones that they are reading.
+ */
 static void
 live_event(struct items_listener *l, struct str json)
 {
@@ -628,14 +635,15 @@ live_event(struct items_listener *l, struct str json)
 
 	LIST_EACH(s, &d->streams, struct event_stream, node) {
 		const struct event_filter *f = &s->follower.filter;
-		if (s->over || s->follower.read != NULL || !s->live ||
-		    f->tags_n > 0 ||
-		    behind(s) > ITEMS_STREAM_AHEAD ||
+		if (s->over || !s->live || f->tags_n > 0 ||
+		    behind(s) + s->held.n > ITEMS_STREAM_AHEAD ||
 		    !matches(f->types, f->types_n, type) ||
 		    !matches(f->tasks, f->tasks_n, task))
 			continue;
-		put_event(&s->waiting, json);
-		web_pull_wake(&s->pull);
+		bool reads = s->follower.read != NULL;
+		put_event(reads ? &s->held : &s->waiting, json);
+		if (!reads)
+			web_pull_wake(&s->pull);
 	}
 	yyjson_doc_free(doc);
 }
