@@ -641,7 +641,7 @@ wait_for_turn(struct tried *t, struct script_call *call)
 static void
 try_turn(int64_t turn_ms_max, const char *code)
 {
-	struct turn_wait wait;
+	struct turn_wait wait = { .call = NULL };
 	struct tried t;
 
 	tried_init(&t, world, "await c.fetch('http://a/')");
