@@ -433,9 +433,9 @@ count_captures(const char *name, size_t *crawls, bool completes)
 		if (!str_eq(r->name, str_of(name)))
 			continue;
 		++*crawls;
-		captures += r->view.counts.items;
 		if (completes)
 			rig_until_state(&rig, r->id, CRAWL_COMPLETE);
+		captures += r->view.counts.items;
 	}
 	return captures;
 }
