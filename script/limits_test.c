@@ -344,7 +344,7 @@ lower_limits(struct script_limits *l, enum meets meets)
 	/* Memory comes first on a slow machine, too, and under sanitizers. */
 	if (meets == MEETS_MEMORY)
 		l->cpu_ms_max = AMPLE_CPU_MS;
-	/* Less to fill, where that takes long. */
+	/* Sanitizers are slow to fill a large heap. */
 	if (meets == MEETS_MEMORY)
 		l->heap_bytes_max = ROUNDS(l->heap_bytes_max);
 	l->mutation_bytes_max = ROUNDS(l->mutation_bytes_max);
@@ -425,7 +425,7 @@ test_hostile_scripts_end_by_their_limits(void **state)
 
 #define NEIGHBOURS 20
 
-/* How often each of them goes round. */
+/* Rounds of the loop in each neighbour. */
 #define TURNS (SANITIZED ? "2e4" : "5e4")
 
 /* How long so many honest runs at once take. */

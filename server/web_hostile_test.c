@@ -484,8 +484,8 @@ held_uploads(void **state)
 }
 
 /*
- * body_ms runs from piece to piece of 64 KiB; not while nobody reads on.  All
- * take longer than it; a piece has more than half of it to spare.
+ * body_ms limits the time between pieces of 64 KiB, but not while the handler
+ * does not read.  Each upload takes longer than body_ms in all.
  */
 static void
 slow_uploads(void **state)

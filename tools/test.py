@@ -42,8 +42,8 @@ DEAREST_N = 20
 
 # How many of a kind run at once.  Scripts wait for four fifths of their time.
 AT_ONCE = {"build": 1, "program": CPUS, "script": CPUS + 2}
-# After a second in which the processors were idle for so much of it one more may
-# run, up to so many more; after one with hardly any idle time one fewer.
+# The idle share of a second from which on one more job may run, and how many more
+# there may be.  After a second with hardly any idle time it is one fewer.
 IDLE_PART_MIN = 0.15
 MORE_MAX = 4
 # What failed there is run once more when nothing else runs, unless it is much:
@@ -339,8 +339,9 @@ def suites_of(test):
 @functools.lru_cache(None)
 def own_tmp():
     """
-    A prefix of commands that have a tmpfs at /tmp, where that can be had: test
-    programs wait for a disk there otherwise.  Not where /tmp has the builds.
+    The command prefix that gives a test program a tmpfs of its own at /tmp, so
+    that it does not wait for a disk; [] if that cannot be mounted, or if the
+    builds are below /tmp.
     """
     place = memory_folder(False)
     builds = os.environ.get("ARGIOPE_BUILDS", ROOT)
@@ -421,8 +422,8 @@ NOT_ASAN = ("*_random_postgresql", "*_kill_postgresql", "*_model_postgresql",
             "[!ds]*_postgresql", "s[!t]*_postgresql")
 # These builds find the same faults as -O2 -g in less time.  GCC builds with -O1,
 # clang with -O0: clang optimizes the sanitizers' checks, too, and needs three
-# times as long for -O1, while the tests run only a third longer without.  A
-# sixth of the linker's time would go into merging the ends of strings.
+# times as long for -O1, while the tests run only a third longer without.  The
+# linker's -O0 merges no strings, which saves a sixth of its time.
 SANITIZED = ["-Ddebug=true", "-Dc_args=-g1",
              "-Dc_link_args=-Wl,-O0"]
 
@@ -741,7 +742,7 @@ class Room:
 
     @staticmethod
     def times():
-        """Of all processors: idle or waiting for a disk, and in all."""
+        """(time idle or waiting for a disk, all time) of all processors."""
         with open("/proc/stat") as f:
             spent = [int(n) for n in f.readline().split()[1:9]]
         return spent[3] + spent[4], sum(spent)

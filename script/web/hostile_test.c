@@ -15,9 +15,9 @@
 /* The limit of a task (contract of scripting, section 1). */
 #define HEAP_BYTES (64u << 20)
 #define SEEDS ROUNDS(4u)
-/* Floods fill it. */
+/* The heap that test_floods fills. */
 #define FLOOD_HEAP_BYTES ROUNDS(HEAP_BYTES)
-/* More than there is room for. */
+/* So many documents that the heap could not hold all of them. */
 #define DROPPED (SANITIZED ? 6000u : 100000u)
 #define OUT_OF_MEMORY "InternalError: out of memory"
 
@@ -168,7 +168,7 @@ test_floods(void **state)
 		IS("kept.length = 0", "0");
 		JS_RunGC(web->rt);
 	}
-	/* There is room for fewer, were they kept. */
+	/* The heap could not hold all of them. */
 	snprintf(dropped, sizeof(dropped), "kept.length = 0; for (let i = 0;"
 	    "i < %u; i++) load('<p>' + i); 'done'", DROPPED);
 	measure("100,000 $ that are dropped", dropped, "done");

@@ -567,7 +567,7 @@ def waiting():
     """Messages wait for a broker that is away; the end gives them back."""
     t = Try("w_queue=w.#")
     t.up(1)
-    # It ends but for its emulator, whose start is the dearest of all.
+    # The Erlang VM stays: its start takes most of the time of a restart.
     rabbit.ctl("stop_app")
     t.wait(event="disconnected", side="publishing")
     t.do("publish", "w.key", "later", 10)

@@ -189,7 +189,7 @@ async function rerun() {
 		    `.steering button:has-text('${word}')`)));
 		await page.waitForTimeout(300);
 	}
-	// Once the machine may be busy with other things.
+	// One may be late: the machine may be busy.
 	check("why follows each change of state, mostly within 100 ms",
 	    slow.every(Number.isFinite) && slow.filter((ms) => ms < 100).length >=
 	    slow.length - 1, slow.map(Math.round));

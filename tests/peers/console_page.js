@@ -60,7 +60,7 @@ function newContext(more) {
 
 /* `wrong` gets what must not happen; `allow` are texts that may. */
 async function open(size, more = {}, allow = []) {
-	// An icon that pulses is a frame to draw sixty times a second.
+	// An animated icon would be drawn sixty times a second.
 	const context = await newContext({ viewport: size,
 	    acceptDownloads: true, reducedMotion: "reduce", ...more });
 	const page = await context.newPage();
@@ -110,7 +110,7 @@ async function until(page, what, test, arg, ms = WAIT_MS) {
 	}
 }
 
-/* A screenshot, if they are kept; a name says of which width and theme. */
+/* Take a screenshot, if they are kept; the name gives width and theme. */
 async function picture(page, name, more = {}) {
 	if (options.keep)
 		await page.screenshot({ path: `${options.shots}/${name}.png`,
@@ -118,8 +118,8 @@ async function picture(page, name, more = {}) {
 }
 
 /*
- * Whether a view fits into both widths; if they are kept, screenshots of it:
- * NAME-{wide,phone}-{light,dark}.png.
+ * Check that a view fits into both widths; take screenshots of it, if they are
+ * kept: NAME-{wide,phone}-{light,dark}.png.
  */
 async function shoot(page, name) {
 	for (const [form, size] of [["phone", PHONE], ["wide", WIDE]]) {
@@ -136,8 +136,9 @@ async function shoot(page, name) {
 }
 
 /*
- * Serious findings of axe-core, which the page has and its frames have not.  Of
- * the dark theme only what colours there are is another than in the light one.
+ * The serious findings of axe-core, which is loaded into the page and not into
+ * its frames.  The dark theme differs in its colours alone, so that only their
+ * contrast is checked there.
  */
 async function grave(page, theme, within = "html") {
 	const found = await page.evaluate(([w, more]) => window.axe.run(w,

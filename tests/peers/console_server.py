@@ -12,7 +12,7 @@ class Browser:
 
     def __init__(self, name):
         self.script = f"{HERE}/{name}.js"
-        # Without windows of its own a browser is half as dear.
+        # The headless shell draws no windows and needs half of the CPU.
         self.program = shutil.which("chromium-headless-shell") or \
             shutil.which("chromium")
         need(name, "node", "npm", self.program or "chromium")

@@ -29,7 +29,7 @@ FIRST, SECOND = SERVERS
 BUILD_SECONDS_MAX = 400
 HOST = "jetstream2.us-east.bsky.network"
 EVENTS = "/xrpc/network.bsky.jetstream.subscribeEvents"
-# Events per second of both networks: a second server signs each of its own.
+# Events per second of both networks; the second one signs each event.
 RATE = 100
 KILLS = int(sys.argv[2] if len(sys.argv) > 2 else 1)
 PROXY = """location / {{

@@ -493,7 +493,7 @@ def buckets(t):
     wait_until(lambda: s.ask("GET", "/tasks/rated")[1]["counts"]["fresh"] >= 4)
     s.restart(kill=True)
     wait_until(lambda: s.ask("GET", "/items-config")[1]["generation"])
-    # One that a worker had at the kill comes back when its lease ends.
+    # An item that a worker held at the kill comes back when its lease ends.
     t.check("all are done", wait_until(lambda: s.ask("GET", "/tasks/rated")[
         1]["counts"]["fresh"] == n, 90), s.ask("GET", "/tasks/rated")[1])
     began = sorted(seconds_of(s.last_run(f"rated:{i}", "rated")["started_at"])

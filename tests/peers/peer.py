@@ -146,8 +146,9 @@ signal.signal(signal.SIGTERM, lambda *a: sys.exit(143))
 
 def wait_until(test, seconds=10.0, step=0.05):
     """
-    What test() returns, once it is true.  The pauses grow from `step` to three
-    times as long: most tests ask a daemon, and several scripts wait at once.
+    Call test() until it returns something true, for at most `seconds`; return
+    its last result.  The pause between calls grows from `step` to three times
+    that: most calls are requests to a daemon, and several scripts run at once.
     """
     until, longest = time.monotonic() + seconds, 3 * step
     while time.monotonic() < until:

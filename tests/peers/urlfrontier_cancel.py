@@ -15,7 +15,7 @@ begin("urlfrontier_cancel")
 URLS, QUEUES = 200000, 200
 COUNTS, CONNECTIONS = 10000, 10
 SCANNED = "argiope_urlfrontier_scanned_total"
-WHOLE = b"\x10" + b"\xff" * 4 + b"\x07"   # ListUrlParams: of that size, ALL
+WHOLE = b"\x10" + b"\xff" * 4 + b"\x07"   # ListUrlParams: size ALL
 
 
 def call(path, stream, body, timeout=None):
@@ -119,7 +119,7 @@ def counts(server):
 
 
 def list_all(server):
-    """Its bytes are enough: grpcio would take seconds for each list."""
+    """Read a whole list as frames: grpcio would take seconds to decode it."""
     peer = Raw(server.port)
     peer.send(window(0, 1 << 30) + call("ListURLs", 1, WHOLE) +
               window(1, 1 << 30))
