@@ -313,7 +313,9 @@ check_left(struct rig *r)
 	arena_free(&other.arena);
 }
 
-#define ASKERS 30u
+/* More than JOURNAL_SCANS_MAX filters, and some twice. */
+#define FILTERS (SANITIZED ? 10u : 20u)
+#define ASKERS (FILTERS * 3 / 2)
 
 struct asker {
 	struct captures_query ask;
@@ -327,7 +329,7 @@ ask_many(struct rig *r, struct asker *all)
 {
 	for (unsigned i = 0; i < ASKERS; i++) {
 		snprintf(all[i].text, sizeof(all[i].text), "page-%u",
-		    10 + i % 20);
+		    10 + i % FILTERS);
 		all[i].ask = (struct captures_query){ .size = 3,
 		    .text = str_of(all[i].text) };
 		ask_list(r, &all[i].ask, &all[i].told);

