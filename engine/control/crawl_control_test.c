@@ -613,12 +613,16 @@ hosts_are_shared(void **state)
 	    "{\"max_items\":4}}");
 	rig_until_state(&rig, 1, CRAWL_COMPLETE);
 	assert_true(seconds(1) >= 0.9);
-	/* Without the other one it is quick. */
+	/* Without the other one it is quick, but not each time on a busy
+	 * machine. */
 	steer(0, CRAWL_PAUSED, OK, CRAWL_PAUSED);
-	rig_launch(&rig, "/page", "{\"rate_limit\":0,\"limits\":"
-	    "{\"max_items\":4}}");
-	rig_until_state(&rig, 2, CRAWL_COMPLETE);
-	assert_true(seconds(2) < 0.9);
+	uint32_t last = 1;
+	do {
+		rig_launch(&rig, "/page",
+		    "{\"rate_limit\":0,\"limits\":{\"max_items\":4}}");
+		rig_until_state(&rig, ++last, CRAWL_COMPLETE);
+	} while (seconds(last) >= 0.9 && last < 6);
+	assert_true(seconds(last) < 0.9);
 	rig_close(&rig);
 }
 
