@@ -577,7 +577,7 @@ def fuzz(run, job, seconds):
 
 
 def fuzz_jobs(run, names):
-    seconds = run.options.fuzz_seconds or max(2, min(
+    seconds = run.options.fuzz_seconds or max(1, min(
         20, FUZZ_WALL_SECONDS * CPUS // max(1, len(names))))
     unpacked_seeds(run)
     return [Job("fuzz", name, "program",
