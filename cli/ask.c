@@ -205,7 +205,7 @@ exchange(struct asking *q, const char *path, int64_t total_ms,
 	struct str host = q->headers[0].value;
 
 	q->loop = loop_new("ask");
-	q->transport = transport_curl_new(q->loop, &o);
+	q->transport = transport_new(q->loop, &o);
 	x->events = &events;
 	x->url = arena_printf(a, "%s://%.*s%s", x->tls ? "https" : "http",
 	    STR_FMT(host), path);

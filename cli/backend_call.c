@@ -118,7 +118,7 @@ exchange_messages(struct calling *k, const struct resolve_query *q)
 	const struct transport_options o = { .connections_max = 1,
 	    .host_connections_max = 1, .idle_s_max = 1, .tls_1_2 = true,
 	    .ca_file = b->ca.n > 0 ? b->ca.p : NULL };
-	struct transport *t = transport_curl_new(k->loop, &o);
+	struct transport *t = transport_new(k->loop, &o);
 	struct exchange *x = &k->exchange;
 
 	x->events = &events;

@@ -2,9 +2,9 @@
  * transport -- one HTTP exchange: a request out, an answer in, as bytes.
  *
  * A table, so that the simulator can put an invented web behind it.  The real
- * one is libcurl's multi interface on the loop's descriptors
- * (transport_curl.c).  Redirects, cookies, robots and retries are not its
- * business: one call is one request to one host.
+ * one speaks HTTP/1.1 and HTTP/2 over TCP, TLS and proxies on the loop's
+ * descriptors (transport_pool.h).  Redirects, cookies, robots and retries are
+ * not its business: one call is one request to one host.
  *
  *     start -> connected(address)? -> head(bytes) -> body(bytes)* -> done
  *
@@ -123,7 +123,7 @@ struct exchange {
 	/*
 	 * What arrived of the final answer's head when head() was not called,
 	 * valid until done() returns: from the status line as far as it was
-	 * read.  libcurl keeps a line to itself that it cannot read.
+	 * read.  HTTP/1.1 only.
 	 */
 	struct str head_received;
 	bool too_large;                    /* the head, or the trailers */
@@ -150,10 +150,11 @@ struct transport_options {
 	const char *ca_file;               /* PEM; NULL: SSL_CERT_FILE's, */
 	                                   /* else the system's */
 	int64_t idle_s_max;                /* kept connections close after it */
-	bool tls_1_2;                      /* or newer; else as OpenSSL and */
-	                                   /* libcurl are set up */
+	bool tls_1_2;                      /* or newer; else as OpenSSL is */
+	                                   /* set up */
 };
-struct transport *transport_curl_new(struct loop *,
+/* The real one. */
+struct transport *transport_new(struct loop *,
     const struct transport_options *);
 
 static inline void
@@ -179,7 +180,10 @@ transport_send(struct transport *t, struct exchange *x, struct str bytes)
 	return t->table->send(t, x, bytes);
 }
 
-/* Receive no more for now, or again.  What is on its way in body() comes. */
+/*
+ * Once head() was called: receive no more for now, or again.  What is on its
+ * way in body() comes.
+ */
 static inline void
 transport_pause(struct transport *t, struct exchange *x, bool paused)
 {

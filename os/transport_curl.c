@@ -1,5 +1,5 @@
 /*
- * transport_curl -- the transport table on libcurl's multi interface.
+ * The transport table on libcurl's multi interface.
  *
  * How the parts of the contract are met:
  *
@@ -33,7 +33,8 @@
 #include <sys/socket.h>
 
 #include "os/clock.h"
-#include "os/transport_upgrade.h"
+#include "os/transport_curl.h"
+#include "os/transport_curl_upgrade.h"
 
 #define HEAD_KEPT_MAX 65536          /* memory of a head kept for the next */
 #define SPARE_MAX 256                /* easy handles kept, about 6 KB each */

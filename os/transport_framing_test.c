@@ -75,7 +75,7 @@ open_case(const struct answer *a)
 	atomic_store(&late_sent, a->late == NULL);
 	assert_true(test_server_open(&server, NULL, serve));
 	loop = loop_new("test");
-	transport = transport_curl_new(loop, &options);
+	transport = transport_new(loop, &options);
 }
 
 static void

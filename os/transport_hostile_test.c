@@ -275,7 +275,7 @@ start_hostile(void **state)
 	read_ports(f);
 	fclose(f);
 	loop = loop_new("test");
-	transport = transport_curl_new(loop, &(struct transport_options){
+	transport = transport_new(loop, &(struct transport_options){
 	    .connections_max = 100, .host_connections_max = 8,
 	    .idle_s_max = 60 });
 	return 0;

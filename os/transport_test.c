@@ -30,7 +30,7 @@ begin(void)
 {
 	struct fixture f = { .loop = loop_new("test") };
 
-	f.t = transport_curl_new(f.loop, &options);
+	f.t = transport_new(f.loop, &options);
 	return f;
 }
 
@@ -473,7 +473,7 @@ test_idle_is_closed(void **state)
 
 	(void)state;
 	o.idle_s_max = 1;
-	f.t = transport_curl_new(f.loop, &o);
+	f.t = transport_new(f.loop, &o);
 	open_server(&server, serve_text, OK_HELLO);
 	test_run_open(&r, f.t, false, "h.test", server.port, "/");
 	test_run_whole(f.loop, &r);
@@ -712,7 +712,7 @@ test_chunked_verbatim(void **state)
 		assert_int_equal(server.accepted, 1);
 		transport_free(&f.t);
 		test_server_close(&server);
-		f.t = transport_curl_new(f.loop, &options);
+		f.t = transport_new(f.loop, &options);
 	}
 	end(&f);
 }

@@ -47,7 +47,7 @@ begin(const char *ca_file)
 	    .tls_1_2 = true };
 	struct fixture f = { .loop = loop_new("test") };
 
-	f.t = transport_curl_new(f.loop, &options);
+	f.t = transport_new(f.loop, &options);
 	return f;
 }
 
@@ -779,7 +779,7 @@ test_http_proxy_fails(void **state)
 	}
 	transport_free(&f.t);
 	test_server_close(&server);
-	f.t = transport_curl_new(f.loop, &(struct transport_options){
+	f.t = transport_new(f.loop, &(struct transport_options){
 	    .connections_max = 9, .host_connections_max = 9 });
 	open_server(serve_connect);
 	server.flag = 403;
@@ -937,7 +937,7 @@ test_socks_fails(void **state)
 	test_run_free(&r);
 	transport_free(&f.t);
 	test_server_close(&server);
-	f.t = transport_curl_new(f.loop, &(struct transport_options){
+	f.t = transport_new(f.loop, &(struct transport_options){
 	    .connections_max = 9, .host_connections_max = 9 });
 	open_server(serve_nothing);
 	test_run_open(&r, f.t, false, "far.test", 80, "/");

@@ -32,7 +32,7 @@ begin(struct fixture *f, void (*serve)(struct test_server *, int),
 	    .host_connections_max = 4, .idle_s_max = 60 };
 
 	f->loop = loop_new("test");
-	f->t = transport_curl_new(f->loop, &options);
+	f->t = transport_new(f->loop, &options);
 	server.arg = (void *)(uintptr_t)text;
 	assert_true(test_server_open(&server, NULL, serve));
 	test_run_open(&f->r, f->t, false, "name.test", server.port, "/s?a=b");

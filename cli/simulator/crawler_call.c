@@ -252,7 +252,7 @@ crawler_calls_new(struct loop *loop, const char *agent, const char *ca_file,
 	all->ms = ms;
 	all->most = most;
 	list_init(&all->calls);
-	all->transport = transport_curl_new(loop, &o);
+	all->transport = transport_new(loop, &o);
 	all->resolver = resolver_new(loop, &names);
 	return all;
 }

@@ -263,7 +263,7 @@ make_connections(struct caller_thread *t, struct str ca, uint64_t ca_hash)
 		c->ca = mem_copy_text(ca.p);
 	c->ca_hash = ca_hash;
 	o.ca_file = c->ca;
-	c->transport = transport_curl_new(t->loop, &o);
+	c->transport = transport_new(t->loop, &o);
 	list_put(&t->connections, &c->node);
 	return c;
 }

@@ -44,7 +44,7 @@ sfm_api_open(struct loop *home, struct str text, const char *ca_file,
 	s->host_field = s->url.port_given ? arena_printf(&s->arena, "%.*s:%u",
 	    STR_FMT(s->url.host), s->url.port) : s->url.host;
 	s->resolver = resolver_new(home, &names);
-	s->transport = transport_curl_new(home, &o);
+	s->transport = transport_new(home, &o);
 	*out = s;
 	return OK;
 }

@@ -38,5 +38,5 @@ engine_transport(struct engine *e, struct loop *l)
 
 	if (e->options.transport != NULL)
 		return e->options.transport(e->options.arg, l);
-	return transport_curl_new(l, &o);
+	return transport_new(l, &o);
 }

@@ -127,7 +127,7 @@ ask_once(struct loop *l, const struct url *u, struct arena *a,
 	if (e != OK)
 		return e;
 	describe(&q, u, &ip, a);
-	struct transport *t = transport_curl_new(l, &o);
+	struct transport *t = transport_new(l, &o);
 	transport_start(t, &q.exchange);
 	loop_run_until(l, &q.done);
 	transport_free(&t);

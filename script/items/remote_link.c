@@ -340,9 +340,9 @@ remote_link_new(struct loop *home, const struct remote_place *place)
 	l->home = home;
 	list_init(&l->requests);
 	copy_place(l, place);
-	l->short_ones = transport_curl_new(home, &o);
+	l->short_ones = transport_new(home, &o);
 	o.connections_max = o.host_connections_max = REMOTE_LONG_MAX;
-	l->long_ones = transport_curl_new(home, &o);
+	l->long_ones = transport_new(home, &o);
 	l->resolver = resolver_new(home, &names);
 	return l;
 }

@@ -1,5 +1,5 @@
 #include "base/hash.h"
-#include "os/transport_upgrade.h"
+#include "os/transport_curl_upgrade.h"
 
 static void
 set_up(struct transfer *tr)

@@ -1,5 +1,5 @@
 /*
- * transport_request -- a request as libcurl wants it, and as it is sent.
+ * transport_curl_request -- a request as libcurl wants it, and as it is sent.
  *
  * The head is known verbatim without libcurl's debug callback: everything that
  * libcurl would add by itself is either set or suppressed here, so that
@@ -15,8 +15,8 @@
  * §8.6).  What is only between us and a proxy (Proxy-Authorization) is not part
  * of it: secrets do not reach the archive.
  */
-#ifndef OS_TRANSPORT_REQUEST_H
-#define OS_TRANSPORT_REQUEST_H
+#ifndef OS_TRANSPORT_CURL_REQUEST_H
+#define OS_TRANSPORT_CURL_REQUEST_H
 
 #include <curl/curl.h>
 

@@ -1,4 +1,4 @@
-#include "os/transport_transfer.h"
+#include "os/transport_curl_transfer.h"
 
 void
 transfer_decide(struct transfer *tr, enum transport_end end, const char *text)

@@ -1,4 +1,4 @@
-#include "os/transport_request.h"
+#include "os/transport_curl_request.h"
 
 #include "base/text.h"
 

@@ -3,7 +3,7 @@
 #include <openssl/x509_vfy.h>
 #undef ERR_STATE
 
-#include "os/transport_transfer.h"
+#include "os/transport_curl_transfer.h"
 
 static enum transport_end
 end_of_cut(const struct transfer *tr)

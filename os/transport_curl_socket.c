@@ -1,4 +1,4 @@
-#include "os/transport_socket.h"
+#include "os/transport_curl_socket.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>

@@ -1,10 +1,10 @@
 /*
- * transport_upgrade -- an exchange that becomes a WebSocket.
+ * transport_curl_upgrade -- an exchange that becomes a WebSocket.
  *
  * libcurl 7.88 takes no 101.  So it connects only (CURLOPT_CONNECT_ONLY):
  * addresses, TLS, proxies and their limits are those of every exchange.  Then
  * request and answer go through curl_easy_send() and curl_easy_recv(), and the
- * answer's lines through the reader of all answers (transport_answer.c).
+ * answer's lines through the reader of all answers (transport_curl_answer.c).
  *
  *     libcurl connects -> request -> head -> 101: bytes in both directions
  *                                         -> other: a body, as usual
@@ -13,10 +13,10 @@
  * connection that it only made for an idle one, and may close it.
  * Thread: the loop's.
  */
-#ifndef OS_TRANSPORT_UPGRADE_H
-#define OS_TRANSPORT_UPGRADE_H
+#ifndef OS_TRANSPORT_CURL_UPGRADE_H
+#define OS_TRANSPORT_CURL_UPGRADE_H
 
-#include "os/transport_transfer.h"
+#include "os/transport_curl_transfer.h"
 
 struct transport_upgrade {
 	struct transfer *tr;

@@ -1,5 +1,6 @@
 /*
- * transport_socket -- libcurl's descriptors and its one timer, on the loop.
+ * transport_curl_socket -- libcurl's descriptors and its one timer, on the
+ * loop.
  *
  * A descriptor stays watched while its connection is kept between two requests,
  * so that a request on a kept connection costs no epoll_ctl: libcurl takes its
@@ -16,8 +17,8 @@
  * libcurl must not be entered from its own callbacks; `depth` tells.
  * Thread: the loop's.
  */
-#ifndef OS_TRANSPORT_SOCKET_H
-#define OS_TRANSPORT_SOCKET_H
+#ifndef OS_TRANSPORT_CURL_SOCKET_H
+#define OS_TRANSPORT_CURL_SOCKET_H
 
 #include <curl/curl.h>
 

@@ -1,6 +1,6 @@
 /*
- * transport_transfer -- one exchange in the hands of libcurl; internal to the
- * transport_*.c files.
+ * transport_curl_transfer -- one exchange in the hands of libcurl; internal to
+ * the transport_curl_*.c files.
  *
  *     WAITING -> (RESOLVING the proxy's name) -> CONNECTING -> ANSWER -> BODY
  *
@@ -8,16 +8,16 @@
  * `x` is NULL nobody waits for it: whatever libcurl still calls is refused.
  * Thread: the loop's.
  */
-#ifndef OS_TRANSPORT_TRANSFER_H
-#define OS_TRANSPORT_TRANSFER_H
+#ifndef OS_TRANSPORT_CURL_TRANSFER_H
+#define OS_TRANSPORT_CURL_TRANSFER_H
 
 #include <curl/curl.h>
 
 #include "os/resolve.h"
 #include "os/transport_chunk.h"
 #include "os/transport_proxy.h"
-#include "os/transport_request.h"
-#include "os/transport_socket.h"
+#include "os/transport_curl_request.h"
+#include "os/transport_curl_socket.h"
 
 #define TRANSPORT_HEAD_BYTES_MAX 262144   /* where the caller sets none */
 
@@ -119,20 +119,20 @@ void transfer_ended(struct transfer *, CURLcode);
 /* The descriptors of its multi handle. */
 struct transport_sockets *transfer_sockets(struct transfer *);
 
-/* transport_answer.c: what libcurl calls, and of an upgrade the lines and the
- * body of the answer.  False: it is over, or `end` was decided. */
+/* transport_curl_answer.c: what libcurl calls, and of an upgrade the lines and
+ * the body of the answer.  False: it is over, or `end` was decided. */
 void transport_answer_set_up(struct transfer *);
 bool transport_answer_line(struct transfer *, struct str line);
 bool transport_answer_body(struct transfer *, struct str bytes);
 
-/* transport_handle.c: the options of the easy handle. */
+/* transport_curl_handle.c: the options of the easy handle. */
 struct transfer *transport_handle_new(struct curl_transport *);
 void transport_handle_free(struct transfer **);
 void transport_handle_set_request(struct transfer *);
 /* `ip` is the proxy's address; NULL without one. */
 void transport_handle_set_proxy(struct transfer *, const struct ip *ip);
 
-/* transport_end.c: libcurl's results in the contract's words. */
+/* transport_curl_end.c: libcurl's results in the contract's words. */
 enum transport_end transport_end_of(const struct transfer *, CURLcode);
 /* A limit of libcurl's own: the head is too large for it. */
 bool transport_end_is_too_large(const struct transfer *, CURLcode);

@@ -1,4 +1,4 @@
-#include "os/transport_upgrade.h"
+#include "os/transport_curl_upgrade.h"
 
 #include "os/clock.h"
 

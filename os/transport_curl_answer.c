@@ -2,7 +2,7 @@
 
 #include "os/clock.h"
 #include "os/net_own.h"
-#include "os/transport_transfer.h"
+#include "os/transport_curl_transfer.h"
 
 /* Ask the caller; true to go on.  The exchange may be over afterwards. */
 static bool
