@@ -5,9 +5,9 @@
  *     floor [--epoll] [--connections 8] BASE FILE
  *
  * BASE is "http://ADDRESS:PORT", FILE has one path per line.  Without --epoll
- * libcurl does it, by its multi_socket interface on one epoll loop, as the
- * engine's transport uses it; with --epoll a client of a page of C.
- * Connections are kept.  It prints "fetched N failed N bytes N".
+ * libcurl does it, by its multi_socket interface on one epoll loop; with
+ * --epoll a client of a page of C.  Connections are kept.  It prints
+ * "fetched N failed N bytes N".
  */
 #include "bench/floor.h"
 
