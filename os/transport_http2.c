@@ -38,6 +38,7 @@ struct transport_http2 {
 	nghttp2_session *session;
 	struct list streams;
 	size_t streams_n;                  /* with a call */
+	bool settled;                      /* the server's SETTINGS came */
 	bool draining;                     /* the server takes no more */
 	bool broken;                       /* it broke the protocol */
 };
@@ -214,6 +215,11 @@ frame_came(nghttp2_session *session, const nghttp2_frame *f, void *user)
 
 	if (f->hd.type == NGHTTP2_GOAWAY)
 		h->draining = true;
+	if (f->hd.type == NGHTTP2_SETTINGS && !h->settled) {
+		h->settled = true;
+		h->link->pool->released = true;
+		transport_pool_wake(h->link->pool);
+	}
 	if (s == NULL || s->call == NULL ||
 	    (f->hd.type != NGHTTP2_HEADERS && f->hd.type != NGHTTP2_DATA))
 		return 0;
@@ -364,11 +370,15 @@ transport_http2_free(struct transport_http2 **hp)
 	mem_free(hp);
 }
 
+/*
+ * More than one request only when the server has said how many: it refuses
+ * those that are too many, and each would need another connection.
+ */
 bool
 transport_http2_has_room(const struct transport_http2 *h)
 {
-	uint32_t max = nghttp2_session_get_remote_settings(h->session,
-	    NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+	uint32_t max = !h->settled ? 1 : nghttp2_session_get_remote_settings(
+	    h->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
 
 	return !h->draining && !h->broken &&
 	    h->streams_n < MIN(max, STREAMS_MAX) &&

@@ -187,6 +187,7 @@ transport_link_release(struct transport_link *l, struct transport_call *c,
 		    list_empty(&l->idle))
 			transport_link_rest(l);
 		l->pool->released = true;
+		transport_pool_wake(l->pool);
 		return;
 	}
 	if (l->state != TRANSPORT_LINK_HTTP1 || !keep || l->blocked) {
