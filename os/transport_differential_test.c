@@ -545,8 +545,9 @@ test_cases(void **state)
 	for (size_t i = 0; i + 1 < ARRAY_LEN(differences); i++)
 		print_message("%zu differ: %s\n", explained[i],
 		    differences[i].why);
-	print_message("%llu cases, %zu left out, %zu whole answers, %zu "
-	    "unexplained\n", (unsigned long long)cases_n, left_out, done,
+	print_message("conformance: the transport beside libcurl: %llu "
+	    "answers, %zu of them whole, %zu left out, %zu differ without a "
+	    "reason\n", (unsigned long long)cases_n, done, left_out,
 	    bad);
 	transport_free(&curl);
 	transport_free(&own);

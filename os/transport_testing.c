@@ -181,9 +181,9 @@ accept_all(void *arg)
 		CHECK(s->accepted < TEST_SERVED_MAX);
 		one->s = s;
 		one->fd = fd;
-		CHECK(pthread_create(&s->served[s->accepted], NULL, serve_one,
-		    one) == 0);
-		s->accepted++;
+		/* Counted before it is served: a test may look at it then. */
+		CHECK(pthread_create(&s->served[s->accepted++], NULL,
+		    serve_one, one) == 0);
 	}
 	return NULL;
 }
