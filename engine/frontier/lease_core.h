@@ -208,6 +208,10 @@ void lease_answer_read(struct ledger_query *);
 void lease_answer_durable(struct lease_call *);
 void lease_promise(struct frontier *, struct promise *,
     void (*kept)(struct promise *, enum err));
+/* Answer the call when the gathering group is durable; broken() when it never
+ * will be. */
+void lease_answer_with_group(struct lease_call *,
+    void (*broken)(struct promise *, enum err));
 /* Something of the gathering group is ours. */
 void lease_changes(struct frontier *);
 /* This record was put now, and what its creation date is. */

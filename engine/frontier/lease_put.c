@@ -214,7 +214,7 @@ answered(struct lease_call *c)
 }
 
 static void
-put_kept(struct promise *p, enum err e)
+put_broken(struct promise *p, enum err e)
 {
 	struct lease_call *c = CONTAINER(p, struct lease_call, promise);
 
@@ -244,7 +244,7 @@ finish(struct lease_put *p)
 	} else if (p->refused || o->changed_group <= o->durable) {
 		lease_answer(&p->call);
 	} else {
-		lease_promise(f, &p->call.promise, put_kept);
+		lease_answer_with_group(&p->call, put_broken);
 	}
 	return more;
 }

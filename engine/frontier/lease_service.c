@@ -42,12 +42,11 @@ lease_answer_read(struct ledger_query *q)
 }
 
 static void
-answer_kept(struct promise *p, enum err e)
+answer_broken(struct promise *p, enum err e)
 {
 	struct lease_call *c = CONTAINER(p, struct lease_call, promise);
 
-	if (e != OK)
-		c->result = e;
+	c->result = e;
 	lease_answer(c);
 }
 
@@ -64,7 +63,7 @@ lease_answer_durable(struct lease_call *c)
 		lease_answer(c);
 		return;
 	}
-	lease_promise(f, &c->promise, answer_kept);
+	lease_answer_with_group(c, answer_broken);
 }
 
 /* In the gathering group; with a relaxed door it need not be synced. */
@@ -75,6 +74,18 @@ lease_promise(struct frontier *f, struct promise *p,
 	p->kept = kept;
 	(f->options.lease_relaxed ? ledger_promise_written : ledger_promise)(
 	    f->ledger, p);
+}
+
+void
+lease_answer_with_group(struct lease_call *c,
+    void (*broken)(struct promise *, enum err))
+{
+	const struct frontier *f = c->frontier;
+
+	c->promise.kept = broken;
+	c->mail.deliver = deliver_answer;
+	ledger_answer(f->ledger, &c->promise, f->options.lease_relaxed,
+	    c->home, &c->mail);
 }
 
 void

@@ -130,9 +130,13 @@ struct group {
 };
 struct group *group_new(struct ledger *);
 void group_free(struct group **);
+/* Something comes into it: notes the time, if it is the first. */
+void group_begin(struct group *);
 void group_clear(struct group *);  /* for reuse; keeps its memory */
 /* The group's work on `file`, added when there is none. */
 struct warc_write *group_write(struct group *, uint32_t file);
+/* Take the promises that are kept by a mail out of the group. */
+struct promise *group_take_answers(struct group *);
 /* Append to a body: an operation and its first field. */
 void group_put_op(struct buf *, enum op, uint8_t kind, struct str one);
 struct warc_write *group_find(const struct group *, uint32_t file);

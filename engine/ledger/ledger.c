@@ -144,11 +144,8 @@ ledger_new_warc(struct ledger *l)
 static struct buf *
 body(struct ledger *l)
 {
-	struct group *g = l->gathering;
-
-	if (g->began.ns == 0)
-		g->began = clock_mono();
-	return &g->body;
+	group_begin(l->gathering);
+	return &l->gathering->body;
 }
 
 void
@@ -203,25 +200,6 @@ ledger_put_unlogged(struct ledger *l, enum index_family f, struct str key,
 	body(l);
 	group_put_op(b, OP_PUT, (uint8_t)f, key);
 	buf_put_field(b, value);
-}
-
-void
-ledger_promise_written(struct ledger *l, struct promise *p)
-{
-	struct group *g = l->gathering;
-
-	body(l);
-	p->next = NULL;
-	*g->last = p;
-	g->last = &p->next;
-	g->promises_n++;
-}
-
-void
-ledger_promise(struct ledger *l, struct promise *p)
-{
-	ledger_promise_written(l, p);
-	l->gathering->durable_n++;
 }
 
 void

@@ -222,9 +222,21 @@ void ledger_put_unlogged(struct ledger *, enum index_family, struct str key,
 struct promise {
 	struct promise *next;
 	void (*kept)(struct promise *, enum err);
+	struct loop *home;           /* the ledger's own: of ledger_answer() */
+	struct mail *answer;
 };
 void ledger_promise(struct ledger *, struct promise *);
 void ledger_promise_written(struct ledger *, struct promise *);
+/*
+ * Make the promise, of the last or of the first kind, one that is kept by a
+ * mail: the thread that wrote the group posts `answer` to `home`, which costs
+ * its reader one wake-up less.  kept() is called for BROKEN alone.  The mail's
+ * deliver() is set already, and the promise is its receiver's from the post on.
+ * Mail that the receiver then sends to the ledger's loop arrives behind the
+ * news of the group, so that reads it asks for there find what was put.
+ */
+void ledger_answer(struct ledger *, struct promise *, bool written,
+    struct loop *home, struct mail *answer);
 /* Seal this group as soon as the sync thread is free: a caller waits for it. */
 void ledger_hurry(struct ledger *);
 /* The number of the gathering group. */

@@ -340,11 +340,19 @@ deliver_synced(struct mail *m)
 	ledger_group_synced(g->ledger, g);
 }
 
+/* The owner hears of the group before anyone whose answer depends on it. */
 static void
 hand_back(struct syncer *s, struct group *g, const struct why *result)
 {
+	struct promise *p = result->err == OK ? group_take_answers(g) : NULL;
+
 	g->result = *result;
 	loop_send(ledger_loop(s->ledger), &g->mail, deliver_synced);
+	while (p != NULL) {
+		struct promise *next = p->next;
+		loop_post(p->home, p->answer);
+		p = next;
+	}
 }
 
 static void
