@@ -1,9 +1,10 @@
 /*
- * Answers: promises that are kept by a mail.
+ * Answers: promises that are kept by a mail, and groups that need no index.
  * All on one loop, so that the order of mail is the order of calls.
  */
 #include "engine/ledger/ledger_testing.h"
 
+#define KIND 1               /* the rig's */
 #define STEPS_MAX 16
 
 struct asker {
@@ -184,6 +185,45 @@ a_full_disk_delays_the_mail(void **state)
 	end(&r);
 }
 
+/* --- groups of notes alone ------------------------------------------------ */
+
+static void
+put_note(struct rig *r, uint64_t value)
+{
+	struct buf b = BUF_INIT;
+
+	buf_put_be32(&b, 0);
+	buf_put_be64(&b, value);
+	ledger_note(r->ledger, KIND, buf_str(&b));
+	buf_free(&b);
+}
+
+/* Such a group counts as applied when its promises are kept, others do not. */
+static void
+notes_alone_pass_the_index_by(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	begin(&r);
+	struct asker a = asker_of(&r, 1), b = asker_of(&r, 2);
+	put_note(&r, 1);
+	uint64_t group = ledger_group(r.ledger);
+	ledger_promise(r.ledger, &a.promise);
+	rig_run(&r);
+	assert_int_equal(a.kept, 1);
+	assert_int_equal(a.applied, group);
+	assert_int_equal(ledger_applied(r.ledger), group);
+	put_note(&r, 2);
+	put_one(&r, 0);
+	ledger_promise(r.ledger, &b.promise);
+	rig_run(&r);
+	assert_int_equal(b.applied, group);
+	assert_int_equal(ledger_applied(r.ledger), group + 1);
+	assert_int_equal(rig_stats(&r).groups_unapplied, 0);
+	end(&r);
+}
+
 int
 main(void)
 {
@@ -192,6 +232,7 @@ main(void)
 		cmocka_unit_test(a_group_of_mails_alone),
 		cmocka_unit_test(a_failure_is_no_mail),
 		cmocka_unit_test(a_full_disk_delays_the_mail),
+		cmocka_unit_test(notes_alone_pass_the_index_by),
 	};
 
 	return cmocka_run_group_tests(tests, world_setup, world_teardown);

@@ -29,7 +29,7 @@ group_clear(struct group *g)
 		buf_clear(&g->writes[i].bytes);
 		buf_clear(&g->writes[i].cdxj);
 	}
-	g->writes_n = g->fixups_n = g->bytes = 0;
+	g->writes_n = g->fixups_n = g->bytes = g->note_bytes = 0;
 	g->promises_n = g->durable_n = 0;
 	g->lazy = g->hurry = false;
 	g->checkpoint = 0;

@@ -106,6 +106,7 @@ struct group {
 	struct ledger *ledger;
 	uint64_t number;
 	struct buf body, unlogged;
+	size_t note_bytes;         /* of the body: what is only for the log */
 	struct warc_write *writes;
 	size_t writes_n, writes_cap;
 	struct fixup *fixups;

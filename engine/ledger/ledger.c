@@ -188,7 +188,11 @@ ledger_delete_range(struct ledger *l, enum index_family f, struct str from,
 void
 ledger_note(struct ledger *l, uint8_t kind, struct str note)
 {
-	group_put_op(body(l), OP_NOTE, kind, note);
+	struct buf *b = body(l);
+	size_t before = b->n;
+
+	group_put_op(b, OP_NOTE, kind, note);
+	l->gathering->note_bytes += b->n - before;
 }
 
 void
@@ -560,6 +564,14 @@ note_chain(struct ledger *l, struct group *g)
 		g->checkpoint_chain = l->checkpoint_chain;
 }
 
+/* Nothing for the index is in it, nor in a group before it. */
+static bool
+needs_no_index(const struct ledger *l, const struct group *g)
+{
+	return g->note_bytes == g->body.n && g->unlogged.n == 0 &&
+	    g->checkpoint == 0 && l->stats.groups_unapplied == 0;
+}
+
 void
 ledger_group_synced(struct ledger *l, struct group *g)
 {
@@ -581,10 +593,15 @@ ledger_group_synced(struct ledger *l, struct group *g)
 	struct promise *first = g->first, **last = g->last;
 	g->first = NULL;
 	g->last = &g->first;
-	l->stats.groups_unapplied++;
-	l->bytes_unapplied += index_bytes(g);
 	/* First to the index: whoever is told now reads behind it. */
-	indexer_apply(l->indexer, g);
+	if (needs_no_index(l, g)) {
+		l->applied = g->number;
+		recycle(l, g);
+	} else {
+		l->stats.groups_unapplied++;
+		l->bytes_unapplied += index_bytes(g);
+		indexer_apply(l->indexer, g);
+	}
 	struct group told = { .first = first, .last = last };
 	keep_promises(&told, OK);
 	/* It was on its way when another sync failed. */
