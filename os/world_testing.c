@@ -8,6 +8,7 @@ struct world world;
 static struct mono
 world_mono(void)
 {
+	world.mono.ns += world.look_ns;
 	return world.mono;
 }
 
@@ -90,7 +91,7 @@ world_pass(struct loop *l, struct pool *p, int64_t ms)
 		world.mono.ns = MAX(world.mono.ns, loop_next_timer(l).ns);
 		world_run(l, p);
 	}
-	world.mono = until;
+	world.mono.ns = MAX(world.mono.ns, until.ns);
 	world_run(l, p);
 }
 

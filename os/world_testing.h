@@ -23,6 +23,7 @@ struct world {
 	struct mono mono;
 	int64_t ahead_us;            /* of the wall clock; tests set it */
 	int64_t look_us;             /* each look at it takes so long */
+	int64_t look_ns;             /* each look at the other clock does */
 	uint64_t random;             /* bytes given out */
 	bool stopped;                /* the power is off: no loop moves */
 };

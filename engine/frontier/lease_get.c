@@ -10,16 +10,22 @@
  * stand together.
  */
 #include "engine/frontier/lease_crawl.h"
+#include "os/clock.h"
 
 /* One answer: so many URLs, or bytes of them; and queues in a round. */
 #define PIECE_URLS 1024u
 #define PIECE_BYTES ((size_t)1 << 20)
+/* ... or what is found in this time, so that the first URLs of many are early.
+ */
+#define PIECE_NS (5 * NS_PER_MS)
 #define ROUND_QUEUES 64u
 /* Queues looked at in vain, in one call; and those held by one piece. */
 #define MISSES_MAX 16u
 #define PICKS_MAX (MISSES_MAX + 4 * ROUND_QUEUES)
 /* Leased URLs that a walk may meet before it asks again. */
 #define MET_MAX CURSOR_URLS_MIN
+/* Room for so many URLs of a queue at first. */
+#define MET_FIRST 16u
 
 struct met {
 	struct str url, metadata;
@@ -38,7 +44,7 @@ struct lease_pick {
 	int64_t served_before;       /* as it was, once it is served */
 	uint32_t next_date;          /* behind the due ones; DATE_NEVER */
 	struct met *met;
-	size_t met_n;
+	size_t met_n, met_cap;
 	struct arena arena;
 	struct str key_copy, crawl_copy;     /* in the answer */
 };
@@ -50,8 +56,10 @@ read_met(const struct lease_get *g, struct lease_pick *p, struct str key,
     struct str value)
 {
 	struct reader in = reader_of(key), v = reader_of(value);
-	struct met *m = &p->met[p->met_n];
 
+	p->met = arena_grow(&p->arena, p->met, p->met_n, &p->met_cap,
+	    MIN(p->scan, MET_FIRST), sizeof(*p->met));
+	struct met *m = &p->met[p->met_n];
 	read_be64(&in);
 	m->date = read_be32(&in);
 	m->created = read_be32(&v);
@@ -74,8 +82,7 @@ walk_queue(const struct lease_get *g, struct lease_pick *p,
 	p->walked = true;
 	p->ended = false;
 	p->next_date = DATE_NEVER;
-	p->met_n = 0;
-	p->met = ARENA_ARRAY(&p->arena, struct met, p->scan);
+	p->met_n = p->met_cap = 0;
 	for (index_iter_seek(i, buf_str(&p->from));; index_iter_next(i)) {
 		if (!index_iter_valid(i, &key, &value) ||
 		    !str_starts(key, prefix)) {
@@ -104,15 +111,18 @@ walk(struct ledger_query *q, struct index *x)
 	struct lease_get *g = CONTAINER(q, struct lease_get, call.query);
 	struct index_iter *i = index_iter_new(x, INDEX_URL);
 	size_t bytes = g->bytes, urls = g->n;
+	bool late = false;
 
 	for (size_t k = 0; k < g->picks_n && bytes < PIECE_BYTES &&
-	    urls < PIECE_URLS && !lease_is_cancelled(&g->call); k++) {
+	    urls < PIECE_URLS && !late &&
+	    !lease_is_cancelled(&g->call); k++) {
 		struct lease_pick *p = &g->picks[k];
 		if (p->over)
 			continue;
 		g->call.result = walk_queue(g, p, i);
 		bytes += p->arena.total;
 		urls += p->met_n;
+		late = clock_mono().ns >= g->piece_end_ns;
 		if (g->call.result != OK)
 			break;
 	}
@@ -480,7 +490,8 @@ walked(struct ledger_query *query)
 		put_back(g, &g->picks[i]);
 	}
 	g->picks_n = k;
-	if (room(g) == 0 && (g->cut || !complete(g))) {
+	bool late = g->n > 0 && f->leases->now_ns >= g->piece_end_ns;
+	if ((late || room(g) == 0) && (g->cut || !complete(g))) {
 		g->more = true;
 		answer_when_durable(g);
 		return;
@@ -510,8 +521,19 @@ round_begin(struct lease_get *g)
 		return;
 	}
 	g->now_s = f->leases->now_s;
+	/* Nothing was found so far. */
+	if (f->leases->now_ns >= g->piece_end_ns)
+		g->piece_end_ns = f->leases->now_ns + PIECE_NS;
 	/* Beside the groups if the index has all of these queues. */
 	lease_read(&g->call, beside, walk, walked);
+}
+
+/* Such a get is answered at once, however long that takes. */
+static bool
+fits_a_piece(const struct lease_get *g)
+{
+	return g->urls_max != 0 && g->queues_max != 0 &&
+	    (uint64_t)g->urls_max * g->queues_max <= PIECE_URLS;
 }
 
 static void
@@ -525,6 +547,8 @@ run_get(struct lease_call *c)
 	g->n = g->bytes = g->urls_cap = 0;
 	g->urls = NULL;
 	g->more = false;
+	g->piece_end_ns = fits_a_piece(g) ? INT64_MAX :
+	    o->now_ns + PIECE_NS;
 	if (!g->begun) {
 		g->begun = true;
 		g->ticket_end = o->next_ticket;

@@ -139,6 +139,7 @@ struct lease_get {
 	uint64_t ticket_end;
 	struct lease_pick *picks;
 	size_t picks_n, picks_cap, misses, urls_cap, bytes;
+	int64_t piece_end_ns;        /* monotonic */
 	uint32_t now_s;
 };
 void lease_get(struct frontier *, struct lease_get *);

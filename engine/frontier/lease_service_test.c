@@ -444,6 +444,44 @@ a_call_serves_a_queue_once(void **state)
 	assert_int_equal(out_get(R, "", "", 9, 0, 0), 1);
 }
 
+/* What was found by then leaves; nothing is left out, nothing comes twice. */
+static void
+a_slow_walk_answers_early(void **state)
+{
+	(void)state;
+	out_set(LEASE_SET_DELAY, "", 0);
+	for (unsigned i = 0; i < 60; i++)
+		for (unsigned k = 0; k < 3; k++)
+			out_put(R, "", out_text("k%02u", i),
+			    out_text("u%u", k), 5);
+	assert_int_equal(out_get(R, "", "", 1, 0, 1), 60);
+	assert_int_equal(got.pieces, 1);
+	/* A queue takes a tenth of the time that a piece may take. */
+	world.look_ns = NS_PER_MS / 2;
+	assert_int_equal(out_get(R, "", "", 2, 0, 1), 120);
+	world.look_ns = 0;
+	assert_true(got.pieces >= 5);
+	assert_int_equal(got.served, 60);
+	for (unsigned i = 0; i < 120; i++)
+		assert_string_equal(got.urls[i].key.p,
+		    out_text("k%02u", i / 2));
+	assert_int_equal(out_get(R, "", "", 3, 0, 1), 0);
+	/* Each queue alone takes longer than that. */
+	rig_pass(R, 1000);
+	world.look_ns = 20 * NS_PER_MS;
+	assert_int_equal(out_get(R, "", "", 2, 0, 1), 120);
+	assert_true(got.pieces >= 60);
+	assert_int_equal(got.served, 60);
+	/* One piece is the least there is: 512 queues of two URLs. */
+	rig_pass(R, 1000);
+	assert_int_equal(out_get(R, "", "", 2, 512, 1), 120);
+	assert_int_equal(got.pieces, 1);
+	rig_pass(R, 1000);
+	assert_int_equal(out_get(R, "", "", 2, 513, 1), 120);
+	assert_true(got.pieces >= 60);
+	world.look_ns = 0;
+}
+
 /* A walk sees what was; what is under way counts. */
 static void
 what_is_put_meanwhile_counts(void **state)
@@ -728,6 +766,7 @@ main(void)
 		RULE(gates_are_no_search),
 		RULE(a_call_serves_a_queue_once),
 		RULE(what_is_put_meanwhile_counts),
+		RULE(a_slow_walk_answers_early),
 		RULE(without_limits_all_comes_in_pieces),
 		RULE(what_was_not_delivered_is_released),
 		RULE(a_late_release_ends_nothing),
