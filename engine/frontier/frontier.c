@@ -297,6 +297,7 @@ frontier_free(struct frontier **fp)
 	if (f == NULL)
 		return;
 	lease_free_walks(f);
+	lease_free_reader(f);
 	ledger_free(&f->ledger);
 	queue_forget_fresh(f);
 	crawl_forget_views(f);

@@ -128,6 +128,17 @@ struct lease_new {
 	bool out;                            /* put again, or purged */
 };
 
+/* An iterator over `url`; the thread's that reads with it. */
+struct lease_reader {
+	struct index_iter *iter;             /* NULL: none */
+	uint64_t group;                      /* it shows all up to this one */
+	int64_t end_ns;                      /* monotonic: of its use */
+	/* It stands in this queue (crawl4 queue4) or right behind it. */
+	uint64_t queue;
+	bool placed;
+	bool far;                            /* the next queue is not near */
+};
+
 struct lease_service {
 	struct frontier *frontier;
 	struct map crawls, ids;              /* by name; by id */
@@ -166,6 +177,11 @@ struct lease_service {
 	uint64_t scans_new;                  /* that wait for a first piece */
 	uint64_t listings, counts;           /* walks that are open */
 	uint64_t scanned;                    /* records read by all */
+	/* Walks of gets beside the groups: lease_get.c. */
+	struct lease_reader reader;
+	struct ledger_query reader_query;
+	int64_t reader_asked_ns;             /* 0: it is not there */
+	bool reader_dropping;
 	struct mail bury;
 	bool burying;
 	struct timer tick;                   /* each second, with crawls */
@@ -225,6 +241,10 @@ int64_t lease_steady_us(const struct lease_service *);
 /* By the store's seed, which stands from frontier_load() on.  Any thread. */
 uint64_t lease_hash(const struct frontier *, uint32_t crawl, uint32_t queue,
     struct str url);
+/* The walks' iterator goes when no get has used it for a while; and for good,
+ * when no query runs any more. */
+void lease_drop_idle_reader(struct frontier *);
+void lease_free_reader(struct frontier *);
 /* Whether nobody waits for the answer.  Any thread. */
 bool lease_is_cancelled(const struct lease_call *);
 

@@ -87,8 +87,8 @@ uint64_t turn_lag_s(struct lease_service *);
 /* Whether a queue that is being served, and was served at `served` before, may
  * be served still. */
 bool turn_still(const struct lease_queue *, int64_t served);
-/* Whether URLs were put into the queue after that group. */
-bool turn_put_since(const struct lease_queue *, uint64_t group);
+/* The last group that put URLs into the queue; 0 when it is long ago. */
+uint64_t turn_put_group(const struct lease_queue *);
 /* Whether URLs were put into the queue that a scan may not see. */
 bool turn_put_lately(const struct lease_queue *);
 struct str turn_cursor_url(const struct lease_queue *);

@@ -26,6 +26,10 @@
 #define MET_MAX CURSOR_URLS_MIN
 /* Room for so many URLs of a queue at first. */
 #define MET_FIRST 16u
+/* How long walks use one iterator, which keeps files and memory in use. */
+#define READER_NS (50 * NS_PER_MS)
+/* Records passed on the way to a queue, where a search costs more. */
+#define NEAR_MAX 8u
 
 struct met {
 	struct str url, metadata;
@@ -73,17 +77,44 @@ read_met(const struct lease_get *g, struct lease_pick *p, struct str key,
 	return true;
 }
 
+/*
+ * Go to the first record from `from` on.  Where the iterator stands, in the
+ * queue before or right behind it, no record was passed by that could be it.
+ */
+static void
+go_to(struct lease_reader *r, struct str from)
+{
+	struct reader in = reader_of(from);
+	uint64_t queue = read_be64(&in);
+	struct str key, value;
+	unsigned steps = 0;
+
+	bool near = r->placed && r->queue < queue && !r->far;
+	for (; near; index_iter_next(r->iter)) {
+		if (!index_iter_valid(r->iter, &key, &value) ||
+		    str_cmp(key, from) >= 0)
+			break;
+		near = steps++ < NEAR_MAX;
+		r->far = !near;
+	}
+	if (!near)
+		index_iter_seek(r->iter, from);
+	r->placed = true;
+	r->queue = queue;
+}
+
 static enum err
 walk_queue(const struct lease_get *g, struct lease_pick *p,
-    struct index_iter *i)
+    struct lease_reader *r)
 {
 	struct str key, value, prefix = str_cut(buf_str(&p->from), 0, 8);
+	struct index_iter *i = r->iter;
 
 	p->walked = true;
 	p->ended = false;
 	p->next_date = DATE_NEVER;
 	p->met_n = p->met_cap = 0;
-	for (index_iter_seek(i, buf_str(&p->from));; index_iter_next(i)) {
+	for (go_to(r, buf_str(&p->from));; index_iter_next(i)) {
 		if (!index_iter_valid(i, &key, &value) ||
 		    !str_starts(key, prefix)) {
 			p->ended = true;
@@ -104,12 +135,36 @@ walk_queue(const struct lease_get *g, struct lease_pick *p,
 	return index_iter_error(i, NULL);
 }
 
-/* On the index thread. */
 static void
-walk(struct ledger_query *q, struct index *x)
+reader_close(struct lease_reader *r)
 {
-	struct lease_get *g = CONTAINER(q, struct lease_get, call.query);
-	struct index_iter *i = index_iter_new(x, INDEX_URL);
+	index_iter_free(&r->iter);
+	*r = (struct lease_reader){ .iter = NULL };
+}
+
+/*
+ * An iterator that shows all puts into these queues.  It may show more records
+ * of them than there are: what a walk meets is looked up before it is leased.
+ */
+static void
+reader_open(struct lease_reader *r, const struct lease_get *g,
+    struct index *x)
+{
+	int64_t now = clock_mono().ns;
+
+	if (r->iter != NULL && (r->group < g->put_group || now >= r->end_ns))
+		reader_close(r);
+	r->far = false;
+	if (r->iter != NULL)
+		return;
+	r->iter = index_iter_new(x, INDEX_URL);
+	r->group = g->applied;
+	r->end_ns = now + READER_NS;
+}
+
+static void
+walk_with(struct lease_get *g, struct lease_reader *r)
+{
 	size_t bytes = g->bytes, urls = g->n;
 	bool late = false;
 
@@ -119,14 +174,80 @@ walk(struct ledger_query *q, struct index *x)
 		struct lease_pick *p = &g->picks[k];
 		if (p->over)
 			continue;
-		g->call.result = walk_queue(g, p, i);
+		g->call.result = walk_queue(g, p, r);
 		bytes += p->arena.total;
 		urls += p->met_n;
 		late = clock_mono().ns >= g->piece_end_ns;
 		if (g->call.result != OK)
 			break;
 	}
-	index_iter_free(&i);
+}
+
+/* On the index thread. */
+static void
+walk(struct ledger_query *q, struct index *x)
+{
+	struct lease_get *g = CONTAINER(q, struct lease_get, call.query);
+	struct lease_reader r = { .iter = NULL };
+
+	reader_open(&r, g, x);
+	walk_with(g, &r);
+	reader_close(&r);
+}
+
+/* On the thread beside it, where an iterator is kept for the next walk. */
+static void
+walk_beside(struct ledger_query *q, struct index *x)
+{
+	struct lease_get *g = CONTAINER(q, struct lease_get, call.query);
+	struct lease_reader *r = &g->call.frontier->leases->reader;
+
+	reader_open(r, g, x);
+	walk_with(g, r);
+	if (g->call.result != OK)
+		reader_close(r);
+}
+
+static void
+drop_reader(struct ledger_query *q, struct index *x)
+{
+	struct lease_service *o = CONTAINER(q, struct lease_service,
+	    reader_query);
+
+	(void)x;
+	reader_close(&o->reader);
+}
+
+static void
+reader_dropped(struct ledger_query *q)
+{
+	struct lease_service *o = CONTAINER(q, struct lease_service,
+	    reader_query);
+
+	o->reader_dropping = false;
+}
+
+void
+lease_drop_idle_reader(struct frontier *f)
+{
+	struct lease_service *o = f->leases;
+
+	if (o->reader_dropping || o->reader_asked_ns == 0 ||
+	    o->now_ns < o->reader_asked_ns + READER_NS)
+		return;
+	o->reader_asked_ns = 0;
+	o->reader_dropping = true;
+	ledger_read_beside(f->ledger, &o->reader_query, f->loop, drop_reader,
+	    reader_dropped);
+}
+
+void
+lease_free_reader(struct frontier *f)
+{
+	if (f->ledger == NULL)
+		return;
+	ledger_stop(f->ledger);
+	reader_close(&f->leases->reader);
 }
 
 /* --- picking -------------------------------------------------------------- */
@@ -506,14 +627,16 @@ round_begin(struct lease_get *g)
 
 	if (!g->cut && !complete(g))
 		pick(g);
-	bool any = false, beside = true;
+	bool any = false;
+	g->put_group = 0;
+	g->applied = ledger_applied(f->ledger);
 	for (size_t k = 0; k < g->picks_n; k++) {
 		const struct lease_queue *q = queue_of(g, &g->picks[k]);
 		if (g->picks[k].over)
 			continue;
 		any = true;
-		beside &= q == NULL || !turn_put_since(q,
-		    ledger_applied(f->ledger));
+		if (q != NULL)
+			g->put_group = MAX(g->put_group, turn_put_group(q));
 	}
 	if (!any) {
 		g->more = g->picks_n == g->picks_cap && !complete(g);
@@ -525,7 +648,10 @@ round_begin(struct lease_get *g)
 	if (f->leases->now_ns >= g->piece_end_ns)
 		g->piece_end_ns = f->leases->now_ns + PIECE_NS;
 	/* Beside the groups if the index has all of these queues. */
-	lease_read(&g->call, beside, walk, walked);
+	bool beside = g->put_group <= g->applied;
+	if (beside)
+		f->leases->reader_asked_ns = f->leases->now_ns;
+	lease_read(&g->call, beside, beside ? walk_beside : walk, walked);
 }
 
 /* Such a get is answered at once, however long that takes. */

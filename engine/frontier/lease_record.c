@@ -612,7 +612,8 @@ tick(struct timer *t)
 
 	lease_now(f);
 	lease_out_expire(f);
-	if (o->ids.n > 0)
+	lease_drop_idle_reader(f);
+	if (o->ids.n > 0 || o->reader_asked_ns != 0)
 		lease_tick(f);
 }
 

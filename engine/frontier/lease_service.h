@@ -140,6 +140,7 @@ struct lease_get {
 	struct lease_pick *picks;
 	size_t picks_n, picks_cap, misses, urls_cap, bytes;
 	int64_t piece_end_ns;        /* monotonic */
+	uint64_t put_group, applied; /* of the round's queues; in the index */
 	uint32_t now_s;
 };
 void lease_get(struct frontier *, struct lease_get *);

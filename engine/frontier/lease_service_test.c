@@ -482,6 +482,75 @@ a_slow_walk_answers_early(void **state)
 	world.look_ns = 0;
 }
 
+static void
+open_reader(void)
+{
+	out_put(R, "", "a", "first", 5);
+	rig_pass(R, 10);
+	assert_int_equal(out_get(R, "", "a", 1, 1, 60), 1);
+	assert_non_null(rig.frontier->leases->reader.iter);
+}
+
+/* The iterator of the last walk does for the next, unless it is too old. */
+static void
+a_kept_iterator_hides_no_put(void **state)
+{
+	const struct lease_reader *reader = &rig.frontier->leases->reader;
+	struct lease_list purge = { .kind = LEASE_PURGE_URLS,
+	    .key = STR("d"), .before_s = UINT32_MAX };
+
+	(void)state;
+	out_set(LEASE_SET_DELAY, "", 0);
+	out_put(R, "", "d", "purged", 5);
+	out_put(R, "", "b", "old", 5);
+	open_reader();
+	uint64_t group = reader->group;
+	assert_int_equal(out_get(R, "", "b", 1, 1, 1), 1);
+	assert_true(reader->group == group);
+	/* Known to the iterator, and gone by now. */
+	assert_int_equal(out_list(R, &purge), 0);
+	assert_int_equal(purge.count, 1);
+	assert_int_equal(out_get(R, "", "d", 1, 1, 60), 0);
+	assert_true(reader->group == group);
+	/* Not known to it: a new queue, and new metadata. */
+	out_put(R, "", "c", "new", 5);
+	struct lease_item again = out_item("", "b", "old", 5, "other");
+	out_put_all(R, &again, 1);
+	rig_pass(R, 10);
+	assert_int_equal(out_get(R, "", "c", 1, 1, 60), 1);
+	assert_true(reader->group > group);
+	assert_int_equal(out_get(R, "", "b", 1, 1, 60), 1);
+	assert_true(str_eq(got.urls[0].metadata, STR("other")));
+}
+
+/* It keeps files and memory in use, so it does not stay. */
+static void
+a_kept_iterator_goes(void **state)
+{
+	const struct lease_reader *reader = &rig.frontier->leases->reader;
+
+	(void)state;
+	out_set(LEASE_SET_DELAY, "", 0);
+	out_put(R, "", "b", "second", 5);
+	open_reader();
+	uint64_t group = reader->group;
+	out_put(R, "", "c", "third", 5);
+	rig_pass(R, 40);
+	assert_int_equal(out_get(R, "", "b", 1, 1, 1), 1);
+	assert_true(reader->group == group);
+	rig_pass(R, 1010);
+	assert_int_equal(out_get(R, "", "b", 1, 1, 1), 1);
+	assert_true(reader->group > group);
+	rig_pass(R, 2000);
+	assert_null(reader->iter);
+	assert_int_equal(out_get(R, "", "b", 1, 1, 1), 1);
+	assert_non_null(reader->iter);
+	out_gone(LEASE_DELETE_CRAWL, "", "");
+	rig_pass(R, 2000);
+	assert_null(reader->iter);
+}
+
+
 /* A walk sees what was; what is under way counts. */
 static void
 what_is_put_meanwhile_counts(void **state)
@@ -766,6 +835,8 @@ main(void)
 		RULE(gates_are_no_search),
 		RULE(a_call_serves_a_queue_once),
 		RULE(what_is_put_meanwhile_counts),
+		RULE(a_kept_iterator_hides_no_put),
+		RULE(a_kept_iterator_goes),
 		RULE(a_slow_walk_answers_early),
 		RULE(without_limits_all_comes_in_pieces),
 		RULE(what_was_not_delivered_is_released),

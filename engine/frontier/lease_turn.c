@@ -178,20 +178,21 @@ turn_place(struct lease_queue *q)
 
 /* --- where walks begin ---------------------------------------------------- */
 
-bool
-turn_put_since(const struct lease_queue *q, uint64_t group)
+/* The low bits are stored; no put is later than the gathering group. */
+uint64_t
+turn_put_group(const struct lease_queue *q)
 {
+	uint64_t now = ledger_group(q->crawl->frontier->ledger);
 	uint64_t put = (uint64_t)q->put_group_high << 32 | q->put_group;
-	uint64_t since = (group - put) & (UINT64_MAX >> (64 - GROUP_BITS));
+	uint64_t age = (now - put) & (UINT64_MAX >> (64 - GROUP_BITS));
 
-	/* Counted round: what is half the circle behind is ahead. */
-	return since >> (GROUP_BITS - 1) != 0;
+	return age <= now ? now - age : 0;
 }
 
 bool
 turn_put_lately(const struct lease_queue *q)
 {
-	return turn_put_since(q, q->crawl->frontier->leases->durable);
+	return turn_put_group(q) > q->crawl->frontier->leases->durable;
 }
 
 struct str
