@@ -4,15 +4,104 @@
  */
 #include "engine/frontier/lease_crawl.h"
 
-struct lease_batch *
-lease_batch_get(struct lease_queue *q, int64_t start_us, uint32_t lease_s)
+#define OUTS_FIRST 64u
+
+/* --- by hash -------------------------------------------------------------- */
+
+/* The slot of this hash, or the free one where it would be. */
+static size_t
+outs_find(const struct lease_outs *o, uint64_t hash)
 {
-	struct lease_batch *b = mem_new(sizeof(*b));
+	size_t i = hash & (o->cap - 1);
+
+	while (o->slots[i].lease != NULL && o->slots[i].hash != hash)
+		i = (i + 1) & (o->cap - 1);
+	return i;
+}
+
+static void
+outs_resize(struct lease_outs *o, size_t cap)
+{
+	struct lease_outs more = { mem_array(cap, sizeof(*more.slots)), o->n,
+	    cap };
+
+	for (size_t i = 0; i < o->cap; i++)
+		if (o->slots[i].lease != NULL)
+			more.slots[outs_find(&more, o->slots[i].hash)] =
+			    o->slots[i];
+	mem_free(&o->slots);
+	*o = more;
+}
+
+/* No lease of this hash is there. */
+static void
+outs_put(struct lease_outs *o, struct lease_out *l)
+{
+	if (o->n >= o->cap / 4 * 3)
+		outs_resize(o, MAX(OUTS_FIRST, o->cap * 2));
+	size_t i = outs_find(o, l->hash);
+	CHECK(o->slots[i].lease == NULL);
+	o->slots[i] = (struct lease_outs_slot){ l->hash, l };
+	o->n++;
+}
+
+static void
+outs_take(struct lease_outs *o, uint64_t hash)
+{
+	size_t mask = o->cap - 1, hole = outs_find(o, hash);
+
+	CHECK(o->slots[hole].lease != NULL);
+	/* Move each later entry that belongs there into the hole. */
+	for (size_t i = (hole + 1) & mask; o->slots[i].lease != NULL;
+	    i = (i + 1) & mask) {
+		size_t home = o->slots[i].hash & mask;
+		if (((i - home) & mask) >= ((i - hole) & mask)) {
+			o->slots[hole] = o->slots[i];
+			hole = i;
+		}
+	}
+	o->slots[hole].lease = NULL;
+	o->n--;
+	if (o->cap > OUTS_FIRST && o->n < o->cap / 8)
+		outs_resize(o, o->cap / 2);
+}
+
+void
+lease_outs_free(struct lease_outs *o)
+{
+	mem_free(&o->slots);
+	o->n = o->cap = 0;
+}
+
+struct lease_out *
+lease_out_find(const struct lease_service *o, uint64_t hash)
+{
+	const struct lease_outs *all = &o->leases;
+
+	return all->cap == 0 ? NULL : all->slots[outs_find(all, hash)].lease;
+}
+
+void
+lease_out_prefetch(const struct lease_service *o, uint64_t hash)
+{
+	const struct lease_outs *all = &o->leases;
+
+	if (all->cap > 0)
+		__builtin_prefetch(&all->slots[hash & (all->cap - 1)]);
+}
+
+/* --- batches -------------------------------------------------------------- */
+
+struct lease_batch *
+lease_batch_new(struct lease_queue *q, int64_t start_us, uint32_t lease_s,
+    size_t most)
+{
+	struct lease_batch *b = mem_new(sizeof(*b) + most * sizeof(*b->all));
 
 	b->queue = q;
 	b->start_us = start_us;
 	b->lease_s = lease_s;
-	list_init(&b->leases);
+	b->all_cap = (uint32_t)most;
 	b->next = q->batches;
 	b->link = &q->batches;
 	if (b->next != NULL)
@@ -56,20 +145,21 @@ void
 lease_batch_add(struct lease_batch *b, uint64_t hash, uint32_t date,
     uint32_t created)
 {
-	struct lease_out *l = mem_new(sizeof(*l));
-
+	CHECK(b->all_n < b->all_cap);
+	struct lease_out *l = &b->all[b->all_n++];
 	*l = (struct lease_out){ .batch = b, .hash = hash, .date = date,
 	    .created = created };
-	list_put(&b->leases, &l->node);
 	b->n++;
-	map_put_id(&b->queue->crawl->frontier->leases->leases, hash, l);
+	outs_put(&b->queue->crawl->frontier->leases->leases, l);
 	count(b->queue, 1);
 }
 
 struct lease_out *
-lease_out_find(const struct lease_service *o, uint64_t hash)
+lease_batch_next(struct lease_batch *b, size_t *at)
 {
-	return map_get_id(&o->leases, hash);
+	while (*at < b->all_n && b->all[*at].batch == NULL)
+		++*at;
+	return *at < b->all_n ? &b->all[(*at)++] : NULL;
 }
 
 void
@@ -77,12 +167,11 @@ lease_out_drop(struct frontier *f, struct lease_out *l)
 {
 	struct lease_batch *b = l->batch;
 
-	map_take_id(&f->leases->leases, l->hash);
-	list_take(&l->node);
+	outs_take(&f->leases->leases, l->hash);
+	l->batch = NULL;
 	count(b->queue, -1);
 	if (--b->n == 0)
 		batch_free(&b);
-	mem_free(&l);
 }
 
 void
@@ -90,12 +179,14 @@ lease_out_drop_all(struct lease_queue *q)
 {
 	while (q->batches != NULL) {
 		struct lease_batch *b = q->batches;
+		size_t at = 0;
 		if (b->n == 0) {
 			batch_free(&b);
 			continue;
 		}
-		lease_out_drop(q->crawl->frontier, LIST_ITEM(b->leases.next,
-		    struct lease_out, node));
+		for (uint32_t n = b->n; n > 0; n--)
+			lease_out_drop(q->crawl->frontier,
+			    lease_batch_next(b, &at));
 	}
 }
 
@@ -130,8 +221,8 @@ lease_batch_note(struct lease_batch *b)
 	buf_put_be32(&o->value, b->lease_s);
 	buf_put_varint(&o->value, q->ticket);
 	buf_put_varint(&o->value, b->n);
-	LIST_EACH(l, &b->leases, struct lease_out, node)
-		buf_put_be64(&o->value, l->hash);
+	for (size_t i = 0; i < b->all_n; i++)
+		buf_put_be64(&o->value, b->all[i].hash);
 	ledger_note(f->ledger, NOTE_OUTSIDE_LEASES, buf_str(&o->value));
 	lease_keep(q);
 }
@@ -140,20 +231,18 @@ static void
 expire(struct frontier *f, struct lease_batch *b)
 {
 	struct lease_queue *q = b->queue;
-	bool last;
+	size_t at = 0;
 
-	LIST_EACH(l, &b->leases, struct lease_out, node)
-		url_table_prefetch(f->known, l->hash);
-	do {
-		struct lease_out *l = LIST_ITEM(b->leases.next,
-		    struct lease_out, node);
-		last = b->n == 1;
+	for (size_t i = 0; i < b->all_n; i++)
+		url_table_prefetch(f->known, b->all[i].hash);
+	for (uint32_t n = b->n; n > 0; n--) {
+		struct lease_out *l = lease_batch_next(b, &at);
 		if (!q->crawl->dead) {
 			url_table_set(f->known, l->hash, l->date, MARK_OUTSIDE);
 			turn_available(q, l->date, STR_NONE);
 		}
 		lease_out_drop(f, l);
-	} while (!last);
+	}
 	turn_place(q);
 }
 

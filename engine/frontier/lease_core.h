@@ -23,6 +23,7 @@
 
 struct lease_crawl;
 struct lease_batch;
+struct lease_out;
 struct lease_service;
 
 #define LEASE_CHUNK 1024u            /* queues that are allocated at once */
@@ -103,6 +104,15 @@ struct lease_slots {
 	size_t n, cap;
 };
 
+/* Leases by their hashes, which are mixed already. */
+struct lease_outs {
+	struct lease_outs_slot {
+		uint64_t hash;
+		struct lease_out *lease;     /* NULL: a free slot */
+	} *slots;
+	size_t n, cap;
+};
+
 /* --- the service ---------------------------------------------------------- */
 
 /* In the known table: neither loaded nor forgotten with crawls of ours. */
@@ -142,7 +152,7 @@ struct lease_reader {
 struct lease_service {
 	struct frontier *frontier;
 	struct map crawls, ids;              /* by name; by id */
-	struct map leases;                   /* by hash */
+	struct lease_outs leases;
 	struct heap ends;                    /* struct lease_batch */
 	struct heap ready[LEVELS];           /* crawls' levels, by first turn */
 	struct lease_turns by_date, own_delays, delays;
@@ -245,6 +255,7 @@ uint64_t lease_hash(const struct frontier *, uint32_t crawl, uint32_t queue,
  * when no query runs any more. */
 void lease_drop_idle_reader(struct frontier *);
 void lease_free_reader(struct frontier *);
+void lease_outs_free(struct lease_outs *);
 /* Whether nobody waits for the answer.  Any thread. */
 bool lease_is_cancelled(const struct lease_call *);
 

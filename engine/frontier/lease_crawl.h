@@ -98,30 +98,34 @@ void turn_forget_levels(struct lease_crawl *);
  * */
 
 struct lease_out {
-	struct list node;
-	struct lease_batch *batch;
+	struct lease_batch *batch;           /* NULL: it has ended */
 	uint64_t hash;
 	uint32_t date, created;
 };
 
-/* Leases of one queue that end together. */
+/* Leases of one queue that end together, in one piece of memory. */
 struct lease_batch {
 	struct heap_node node;               /* in leases.ends, by ns */
 	struct lease_batch *next, **link;  /* of its queue */
-	struct list leases;
 	struct lease_queue *queue;
 	int64_t start_us;                    /* steady */
 	uint32_t lease_s;
-	uint32_t n;
+	uint32_t n;                          /* that have not ended */
+	uint32_t all_n, all_cap;             /* with those that have */
+	struct lease_out all[];
 };
 
-/* The batch of the queue's leases with this start and length; made when there
- * is none. */
-struct lease_batch *lease_batch_get(struct lease_queue *, int64_t start_us,
-    uint32_t lease_s);
+/* A batch of at most `most` leases of the queue. */
+struct lease_batch *lease_batch_new(struct lease_queue *, int64_t start_us,
+    uint32_t lease_s, size_t most);
 void lease_batch_add(struct lease_batch *, uint64_t hash, uint32_t date,
     uint32_t created);
+/* Start with `*at` = 0; NULL at the end.  The lease may be dropped, unless it
+ * is the last of its batch, which goes with it. */
+struct lease_out *lease_batch_next(struct lease_batch *, size_t *at);
 struct lease_out *lease_out_find(const struct lease_service *, uint64_t hash);
+/* Begin to load the memory that the next call for this hash looks at. */
+void lease_out_prefetch(const struct lease_service *, uint64_t hash);
 /* Free a lease; the caller updates the known table and the log. */
 void lease_out_drop(struct frontier *, struct lease_out *);
 void lease_out_drop_all(struct lease_queue *);

@@ -410,14 +410,17 @@ lease_met(struct lease_get *g, struct lease_pick *p, struct lease_queue *q)
 	struct lease_batch *b = NULL;
 	size_t at = 0, kept = 0;
 
-	for (size_t i = 0; i < p->met_n; i++)
+	for (size_t i = 0; i < p->met_n; i++) {
 		url_table_prefetch(f->known, p->met[i].hash);
+		lease_out_prefetch(o, p->met[i].hash);
+	}
 	for (; at < p->met_n && kept < p->want; at++) {
 		const struct met *m = &p->met[at];
 		if (!still_waits(f, m))
 			continue;
 		if (b == NULL)
-			b = lease_batch_get(q, lease_steady_us(o), g->lease_s);
+			b = lease_batch_new(q, lease_steady_us(o), g->lease_s,
+			    MIN(p->want, p->met_n - at));
 		url_table_set(f->known, m->hash, m->date, MARK_OUTSIDE_LEASED);
 		lease_batch_add(b, m->hash, m->date, m->created);
 		add_url(g, p, q, m);

@@ -64,11 +64,13 @@ lease_queue_bytes(const struct lease_queue *q, struct buf *out)
 static void
 put_leases(const struct lease_queue *q, struct buf *out)
 {
-	for (const struct lease_batch *b = q->batches; b != NULL; b = b->next) {
+	for (struct lease_batch *b = q->batches; b != NULL; b = b->next) {
+		const struct lease_out *l;
+		size_t at = 0;
 		buf_put_be64(out, (uint64_t)b->start_us);
 		buf_put_be32(out, b->lease_s);
 		buf_put_varint(out, b->n);
-		LIST_EACH(l, &b->leases, struct lease_out, node)
+		while ((l = lease_batch_next(b, &at)) != NULL)
 			buf_put_be64(out, l->hash);
 	}
 }
@@ -139,7 +141,7 @@ leases_from(struct lease_queue *q, int64_t start_us, uint32_t lease_s,
 		in->bad = true;
 		return;
 	}
-	b = lease_batch_get(q, start_us, lease_s);
+	b = lease_batch_new(q, start_us, lease_s, (size_t)n);
 	for (; n > 0; n--) {
 		uint64_t hash = read_be64(in);
 		struct lease_out *old = lease_out_find(f->leases, hash);
@@ -566,7 +568,6 @@ static void
 wake_queue(struct lease_queue *q)
 {
 	const struct lease_service *o = q->crawl->frontier->leases;
-	struct list *k;
 
 	if (q->served != NEVER_SERVED) {
 		int64_t ago = lease_steady_us(o) - q->served;
@@ -578,11 +579,9 @@ wake_queue(struct lease_queue *q)
 		lease_batch_set_end(b);
 		/* Of URLs that are there no more; the batch goes with the
 		 * last. */
-		unsigned n = b->n;
-		for (k = b->leases.next; n > 0; n--) {
-			struct lease_out *l = LIST_ITEM(k,
-			    struct lease_out, node);
-			k = k->next;
+		size_t at = 0;
+		for (uint32_t n = b->n; n > 0; n--) {
+			struct lease_out *l = lease_batch_next(b, &at);
 			if (l->date == DATE_NEVER)
 				lease_out_drop(q->crawl->frontier, l);
 		}
@@ -729,7 +728,7 @@ lease_close(struct frontier *f)
 	}
 	map_free(&o->crawls);
 	map_free(&o->ids);
-	map_free(&o->leases);
+	lease_outs_free(&o->leases);
 	heap_free(&o->ends);
 	for (size_t i = 0; i < LEVELS; i++)
 		heap_free(&o->ready[i]);
