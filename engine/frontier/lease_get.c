@@ -49,19 +49,18 @@ struct lease_pick {
 	uint32_t next_date;          /* behind the due ones; DATE_NEVER */
 	struct met *met;
 	size_t met_n, met_cap;
-	struct arena arena;
 	struct str key_copy, crawl_copy;     /* in the answer */
 };
 
 /* --- the walk ------------------------------------------------------------- */
 
 static bool
-read_met(const struct lease_get *g, struct lease_pick *p, struct str key,
+read_met(struct lease_get *g, struct lease_pick *p, struct str key,
     struct str value)
 {
 	struct reader in = reader_of(key), v = reader_of(value);
 
-	p->met = arena_grow(&p->arena, p->met, p->met_n, &p->met_cap,
+	p->met = arena_grow(&g->walk, p->met, p->met_n, &p->met_cap,
 	    MIN(p->scan, MET_FIRST), sizeof(*p->met));
 	struct met *m = &p->met[p->met_n];
 	read_be64(&in);
@@ -70,11 +69,18 @@ read_met(const struct lease_get *g, struct lease_pick *p, struct str key,
 	read_u8(&v);
 	if (in.bad || v.bad)
 		return false;
-	m->url = arena_copy(&p->arena, (struct str){ in.p, in.n });
-	m->metadata = arena_copy(&p->arena, (struct str){ v.p, v.n });
+	m->url = arena_copy(&g->walk, (struct str){ in.p, in.n });
+	m->metadata = arena_copy(&g->walk, (struct str){ v.p, v.n });
 	m->hash = lease_hash(g->call.frontier, p->crawl, p->queue, m->url);
 	p->met_n++;
 	return true;
+}
+
+/* What this walk has taken; the block before it is used again. */
+static size_t
+walk_bytes(const struct lease_get *g)
+{
+	return g->walk.total - g->walk_before;
 }
 
 /*
@@ -104,7 +110,7 @@ go_to(struct lease_reader *r, struct str from)
 }
 
 static enum err
-walk_queue(const struct lease_get *g, struct lease_pick *p,
+walk_queue(struct lease_get *g, struct lease_pick *p,
     struct lease_reader *r)
 {
 	struct str key, value, prefix = str_cut(buf_str(&p->from), 0, 8);
@@ -127,7 +133,7 @@ walk_queue(const struct lease_get *g, struct lease_pick *p,
 			p->next_date = date;
 			break;
 		}
-		if (p->met_n == p->scan || p->arena.total > PIECE_BYTES)
+		if (p->met_n == p->scan || walk_bytes(g) > PIECE_BYTES)
 			break;
 		if (!read_met(g, p, key, value))
 			return ERR_CORRUPT;
@@ -165,17 +171,17 @@ reader_open(struct lease_reader *r, const struct lease_get *g,
 static void
 walk_with(struct lease_get *g, struct lease_reader *r)
 {
-	size_t bytes = g->bytes, urls = g->n;
+	size_t urls = g->n;
 	bool late = false;
 
-	for (size_t k = 0; k < g->picks_n && bytes < PIECE_BYTES &&
-	    urls < PIECE_URLS && !late &&
-	    !lease_is_cancelled(&g->call); k++) {
+	g->walk_before = g->walk.total;
+	for (size_t k = 0; k < g->picks_n &&
+	    g->bytes + walk_bytes(g) < PIECE_BYTES && urls < PIECE_URLS &&
+	    !late && !lease_is_cancelled(&g->call); k++) {
 		struct lease_pick *p = &g->picks[k];
 		if (p->over)
 			continue;
 		g->call.result = walk_queue(g, p, r);
-		bytes += p->arena.total;
 		urls += p->met_n;
 		late = clock_mono().ns >= g->piece_end_ns;
 		if (g->call.result != OK)
@@ -446,7 +452,6 @@ lease_met(struct lease_get *g, struct lease_pick *p, struct lease_queue *q)
 static void
 free_pick(struct lease_pick *p)
 {
-	arena_free(&p->arena);
 	buf_free(&p->from);
 }
 
@@ -475,7 +480,6 @@ walk_on(struct lease_get *g, struct lease_pick *p,
 		url_key(p->crawl, p->queue, m->date, m->url, &p->from);
 		buf_put_char(&p->from, '\0');
 	}
-	arena_free(&p->arena);
 	p->met = NULL;
 	p->met_n = 0;
 	set_walk(g, p, q);
@@ -503,7 +507,6 @@ take(struct lease_get *g, struct lease_pick *p)
 		return false;
 	}
 	settle_cursor(g, p, q, at);
-	arena_free(&p->arena);
 	p->met = NULL;
 	p->over = true;
 	g->misses += !p->served;
@@ -650,6 +653,7 @@ round_begin(struct lease_get *g)
 	/* Nothing was found so far. */
 	if (f->leases->now_ns >= g->piece_end_ns)
 		g->piece_end_ns = f->leases->now_ns + PIECE_NS;
+	arena_reset(&g->walk);
 	/* Beside the groups if the index has all of these queues. */
 	bool beside = g->put_group <= g->applied;
 	if (beside)
@@ -707,6 +711,7 @@ lease_get_free(struct lease_get *g)
 		free_pick(&g->picks[k]);
 	g->picks_n = 0;
 	mem_free(&g->picks);
+	arena_free(&g->walk);
 	arena_free(&g->arena);
 }
 

@@ -137,6 +137,8 @@ struct lease_get {
 	/* The frontier's own. */
 	bool begun, cut;
 	uint64_t ticket_end;
+	struct arena walk;           /* what the round's walk met */
+	size_t walk_before;          /* its size when the walk began */
 	struct lease_pick *picks;
 	size_t picks_n, picks_cap, misses, urls_cap, bytes;
 	int64_t piece_end_ns;        /* monotonic */

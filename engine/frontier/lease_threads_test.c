@@ -124,7 +124,8 @@ control_done(struct lease_call *call)
 		return;
 	}
 	c->get = (struct lease_get){ .arena = c->get.arena,
-	    .call = c->get.call, .urls_max = 3, .queues_max = 5 };
+	    .walk = c->get.walk, .call = c->get.call, .urls_max = 3,
+	    .queues_max = 5 };
 	send_put(c);
 }
 
