@@ -196,7 +196,7 @@ make_fetchers(struct engine *e)
 			.transport = engine_transport(e, l->loop),
 			.resolver = resolver_new(l->loop, &ro),
 			.settings = e->settings, .seen = e->seen,
-			.fresh = &e->fresh,
+			.fresh = &e->fresh, .uncommitted = &e->uncommitted,
 			.all = e->fetchers,
 			.all_n = e->loops_n, .host_shard = &e->host_shard,
 			.address_clock = e->address_clock,

@@ -38,6 +38,7 @@ struct engine {
 	struct arena arena;              /* texts of settings and crawls */
 	struct crawl_runtime *crawls;
 	struct digest_filter *seen;
+	struct uncommitted uncommitted;
 	atomic_size_t events_waiting;
 	char token[9];
 	bool started;

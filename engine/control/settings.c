@@ -21,7 +21,6 @@ void
 engine_settings(const struct engine *e, const struct conf *c,
     struct fetch_settings *s)
 {
-	unsigned loops = e->loops_n;
 
 	s->tries_max = (unsigned)conf_int(c, CONF_FETCH_TRIES_MAX);
 	s->host_connections_max =
@@ -51,10 +50,10 @@ engine_settings(const struct engine *e, const struct conf *c,
 	s->parse_cpu_ms_max = (uint32_t)conf_ms(c, CONF_PARSE_CPU_MS_MAX);
 	s->window = (size_t)conf_int(c, CONF_FRONTIER_WINDOW);
 	bool small = e->options.small;
-	s->uncommitted_max = MAX(1, (small ? SMALL_UNCOMMITTED_PAGES :
-	    UNCOMMITTED_PAGES) / loops);
-	s->uncommitted_bytes_max = (small ? SMALL_UNCOMMITTED_BYTES :
-	    UNCOMMITTED_BYTES) / loops;
+	s->uncommitted_max = small ? SMALL_UNCOMMITTED_PAGES :
+	    UNCOMMITTED_PAGES;
+	s->uncommitted_bytes_max = small ? SMALL_UNCOMMITTED_BYTES :
+	    UNCOMMITTED_BYTES;
 	s->compression_level =
 	    (int)conf_int(c, CONF_WARC_COMPRESSION_LEVEL);
 	s->digest = conf_choice(c, CONF_WARC_DIGEST) == 0 ? DIGEST_SHA1 :

@@ -53,7 +53,7 @@ struct fetch_settings {
 	uint64_t sitemap_bytes_max;      /* of a crawl; 0: no limit */
 	uint32_t parse_cpu_ms_max;
 	size_t window;                   /* URLs leased ahead per queue */
-	size_t uncommitted_max;          /* pages handed over, not durable */
+	size_t uncommitted_max;          /* see struct uncommitted */
 	size_t uncommitted_bytes_max;
 	int compression_level;
 	enum digest_kind digest;         /* of what is archived */
@@ -154,6 +154,11 @@ bool crawl_has_seed_host(const struct crawl_shared *, struct str host);
 /* Whether private addresses are allowed: the host is an operator's seed. */
 bool crawl_host_allowed(const struct crawl_shared *, struct str host);
 
+/* Pages of all loops that were handed over and are not durable yet. */
+struct uncommitted {
+	atomic_size_t pages, bytes;
+};
+
 struct fetcher_options {
 	struct loop *loop;
 	struct frontier *frontier;
@@ -162,6 +167,7 @@ struct fetcher_options {
 	const struct fetch_settings *settings;
 	struct digest_filter *seen;               /* shared by all loops */
 	struct handoff_pool *fresh;      /* likewise; for clients that follow */
+	struct uncommitted *uncommitted; /* likewise */
 	struct fetcher **all;            /* every loop's, to find a host's */
 	size_t all_n;
 	struct host_shard *host_shard;   /* assigns hosts to loops */

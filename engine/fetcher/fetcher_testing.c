@@ -213,8 +213,8 @@ make_fetcher(struct fetch_rig *r)
 		.loop = r->rig.loop, .frontier = r->rig.frontier,
 		.transport = &w->transport, .settings = &r->settings,
 		.resolver = resolver_new(r->rig.loop, &names),
-		.seen = r->filter, .all = &r->fetcher,
-		.all_n = 1, .host_shard = &r->shard,
+		.seen = r->filter, .uncommitted = &r->uncommitted,
+		.all = &r->fetcher, .all_n = 1, .host_shard = &r->shard,
 		.event = keep_event, .arg = r,
 	};
 	r->fetcher = fetcher_new(&o);

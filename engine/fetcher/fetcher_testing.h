@@ -43,6 +43,7 @@ struct fetch_rig {
 	struct policy_compiled *policy;
 	struct host_shard shard;
 	struct digest_filter *filter;
+	struct uncommitted uncommitted;
 	struct fetcher *fetcher;
 	site_fn *site;
 	int64_t answer_ms;

@@ -3,6 +3,8 @@
 #include "engine/fetcher/host.h"
 #include "engine/fetcher/page.h"
 
+/* So much of the limits of what is not durable belongs to single loops. */
+#define OWN_PART 4
 /* Finished pages are handed over so many at a time, or after so long. */
 #define OUTBOX_PAGES 16
 #define OUTBOX_MS 1
@@ -70,6 +72,10 @@ outbox_count(struct fetcher *f, size_t bytes)
 {
 	f->outbox->uncommitted++;
 	f->outbox->uncommitted_bytes += bytes;
+	atomic_fetch_add_explicit(&f->options.uncommitted->pages, 1,
+	    memory_order_relaxed);
+	atomic_fetch_add_explicit(&f->options.uncommitted->bytes, bytes,
+	    memory_order_relaxed);
 }
 
 void
@@ -77,6 +83,10 @@ outbox_uncount(struct fetcher *f, size_t bytes)
 {
 	f->outbox->uncommitted--;
 	f->outbox->uncommitted_bytes -= bytes;
+	atomic_fetch_sub_explicit(&f->options.uncommitted->pages, 1,
+	    memory_order_relaxed);
+	atomic_fetch_sub_explicit(&f->options.uncommitted->bytes, bytes,
+	    memory_order_relaxed);
 	fetcher_pump_soon(f);
 }
 
@@ -88,10 +98,32 @@ outbox_reader_is_behind(const struct fetcher *f)
 	    memory_order_relaxed) >= f->options.events_waiting_max;
 }
 
+/*
+ * One busy host may fill nearly all of the limit, and each loop has a small
+ * part of it that no other takes.  A loop that is full has something of its own
+ * under way, whose end tells it that it may go on.
+ */
+static bool
+is_reached(const struct fetcher *f, size_t own, const atomic_size_t *all,
+    size_t max)
+{
+	size_t loops = f->options.all_n;
+	size_t part = MAX(1, max / OWN_PART / loops);
+	size_t others = MIN(max, part * (loops - 1));
+
+	return own >= part && atomic_load_explicit(all,
+	    memory_order_relaxed) >= max - others;
+}
+
 bool
 outbox_is_full(const struct fetcher *f)
 {
-	return f->outbox->uncommitted >= f->settings->uncommitted_max ||
-	    f->outbox->uncommitted_bytes >=
-	    f->settings->uncommitted_bytes_max || outbox_reader_is_behind(f);
+	const struct outbox *o = f->outbox;
+	const struct uncommitted *all = f->options.uncommitted;
+	const struct fetch_settings *s = f->settings;
+
+	return is_reached(f, o->uncommitted, &all->pages,
+	    s->uncommitted_max) || is_reached(f, o->uncommitted_bytes,
+	    &all->bytes, s->uncommitted_bytes_max) ||
+	    outbox_reader_is_behind(f);
 }

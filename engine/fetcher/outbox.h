@@ -5,7 +5,8 @@
  * own admission, so they are handed over together.
  *
  * Thread: the loop's.
- * Limits: OUTBOX_PAGES, OUTBOX_MS; fetch.uncommitted_max.
+ * Limits: OUTBOX_PAGES, OUTBOX_MS; uncommitted_max and uncommitted_bytes_max of
+ *         struct fetch_settings, for all loops together.
  */
 #ifndef ENGINE_FETCHER_OUTBOX_H
 #define ENGINE_FETCHER_OUTBOX_H
@@ -18,7 +19,7 @@ struct outbox {
 	size_t n;
 	bool lent;                       /* it holds pages of another loop */
 	struct timer timer;
-	size_t uncommitted, uncommitted_bytes;
+	size_t uncommitted, uncommitted_bytes;   /* this loop's */
 };
 
 void outbox_open(struct fetcher *);
