@@ -10,6 +10,8 @@
 #define SMALL_UNCOMMITTED_BYTES ((size_t)8 << 20)
 #define UNCOMMITTED_PAGES 4096
 #define UNCOMMITTED_BYTES ((size_t)64 << 20)
+/* Permille of its time that a loop works before it lends pages to idle ones. */
+#define LEND_BUSY_MIN 100
 
 /* Pages under way may still read the settings that others replaced. */
 struct settings_kept {
@@ -21,7 +23,6 @@ void
 engine_settings(const struct engine *e, const struct conf *c,
     struct fetch_settings *s)
 {
-
 	s->tries_max = (unsigned)conf_int(c, CONF_FETCH_TRIES_MAX);
 	s->host_connections_max =
 	    (unsigned)conf_int(c, CONF_FETCH_HOST_CONNECTIONS_MAX);
@@ -54,6 +55,8 @@ engine_settings(const struct engine *e, const struct conf *c,
 	    UNCOMMITTED_PAGES;
 	s->uncommitted_bytes_max = small ? SMALL_UNCOMMITTED_BYTES :
 	    UNCOMMITTED_BYTES;
+	/* A simulator's loops take no time, and lend all the same. */
+	s->lend_busy_min = e->options.no_threads ? 0 : LEND_BUSY_MIN;
 	s->compression_level =
 	    (int)conf_int(c, CONF_WARC_COMPRESSION_LEVEL);
 	s->digest = conf_choice(c, CONF_WARC_DIGEST) == 0 ? DIGEST_SHA1 :

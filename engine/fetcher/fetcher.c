@@ -70,8 +70,7 @@ turn_end(struct turn_hook *h)
 		pages_run_woken(f);
 	}
 	outbox_turn_end(f);
-	atomic_store_explicit(&f->pages->busy, f->hosts->in_flight,
-	    memory_order_relaxed);
+	page_lend_turn_end(f);
 }
 
 static void

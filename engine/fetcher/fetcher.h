@@ -55,6 +55,7 @@ struct fetch_settings {
 	size_t window;                   /* URLs leased ahead per queue */
 	size_t uncommitted_max;          /* see struct uncommitted */
 	size_t uncommitted_bytes_max;
+	unsigned lend_busy_min;          /* permille: a lender's own work */
 	int compression_level;
 	enum digest_kind digest;         /* of what is archived */
 	bool redact;                     /* credentials, before archiving */

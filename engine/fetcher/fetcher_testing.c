@@ -178,6 +178,7 @@ fetch_rig_init(struct fetch_rig *r, site_fn *site)
 {
 	memset(r, 0, sizeof(*r));
 	rig_init(&r->rig);
+	r->fetchers_n = r->shard.ports_n = 1;
 	r->site = site;
 	r->answer_ms = 20;
 	r->crawl.unarchived = true;
@@ -196,7 +197,7 @@ fetch_rig_init(struct fetch_rig *r, site_fn *site)
 	};
 }
 
-static void
+static struct fetcher *
 make_fetcher(struct fetch_rig *r)
 {
 	struct resolver_options names = { .ttl_s_min = 1, .ttl_s_max = 60,
@@ -207,18 +208,33 @@ make_fetcher(struct fetch_rig *r)
 	w->transport.table = &web_table;
 	w->rig = r;
 	list_init(&w->replies);
-	r->shard.ports_n = 1;
-	r->filter = digest_filter_new(64);
 	struct fetcher_options o = {
 		.loop = r->rig.loop, .frontier = r->rig.frontier,
 		.transport = &w->transport, .settings = &r->settings,
 		.resolver = resolver_new(r->rig.loop, &names),
 		.seen = r->filter, .uncommitted = &r->uncommitted,
-		.all = &r->fetcher, .all_n = 1, .host_shard = &r->shard,
+		.all = r->fetchers, .all_n = r->fetchers_n,
+		.host_shard = &r->shard,
 		.event = keep_event, .arg = r,
 	};
-	r->fetcher = fetcher_new(&o);
+	return fetcher_new(&o);
+}
+
+static void
+make_fetchers(struct fetch_rig *r)
+{
+	r->filter = digest_filter_new(64);
+	for (size_t i = 0; i < r->fetchers_n; i++)
+		r->fetchers[i] = make_fetcher(r);
+	r->fetcher = r->fetchers[0];
 	fetcher_port(r->fetcher, &r->rig.port);
+}
+
+void
+fetch_rig_order(struct fetch_rig *r, enum fetch_order order)
+{
+	for (size_t i = 0; i < r->fetchers_n; i++)
+		fetcher_order(r->fetchers[i], &r->crawl, order);
 }
 
 void
@@ -230,7 +246,7 @@ fetch_rig_begin(struct fetch_rig *r, const char *policy_json,
 	struct why w = WHY_INIT;
 
 	rig_open(&r->rig);
-	make_fetcher(r);
+	make_fetchers(r);
 	if (policy_parse(str_of(policy_json), &p, &w) != OK)
 		fail_msg("policy: %s", w.text);
 	policy_set_scope(p, SCOPE_ANY);
@@ -245,7 +261,7 @@ fetch_rig_begin(struct fetch_rig *r, const char *policy_json,
 	r->crawl.others.newest = r->crawl.others.oldest = UINT32_MAX;
 	policy_free(&p);
 	r->crawl.id = frontier_next_crawl(r->rig.frontier);
-	fetcher_order(r->fetcher, &r->crawl, FETCH_RUN);
+	fetch_rig_order(r, FETCH_RUN);
 	rig_run(&r->rig);
 	rig_begin(&r->rig, seed, NULL);
 }
@@ -272,9 +288,11 @@ fetch_rig_gap_ms(const struct fetch_rig *r, unsigned a, unsigned b)
 void
 fetch_rig_end(struct fetch_rig *r)
 {
-	fetcher_order(r->fetcher, &r->crawl, FETCH_END);
+	fetch_rig_order(r, FETCH_END);
 	fetch_rig_pass(r, 100);
-	fetcher_free(&r->fetcher);
+	r->fetcher = NULL;
+	for (size_t i = 0; i < r->fetchers_n; i++)
+		fetcher_free(&r->fetchers[i]);
 	policy_compiled_free(&r->policy);
 	digest_filter_free(&r->filter);
 	rig_end(&r->rig);

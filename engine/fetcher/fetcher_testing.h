@@ -1,6 +1,6 @@
 /*
  * fetcher_testing -- one fetcher on a real frontier, in the world of
- * os/world_testing.h, behind an invented web.
+ * os/world_testing.h, behind an invented web; and a second one on demand.
  *
  * The web answers each request after `answer_ms` with what the test's site
  * says, and keeps a log of the requests.  Hosts' addresses come from
@@ -45,6 +45,10 @@ struct fetch_rig {
 	struct digest_filter *filter;
 	struct uncommitted uncommitted;
 	struct fetcher *fetcher;
+	/* 2: another fetcher stands beside it, as on a loop of its own.  It has
+	 * no host, unless shard.ports_n is 2, too. */
+	size_t fetchers_n;               /* 1 */
+	struct fetcher *fetchers[2];     /* the first is `fetcher` */
 	site_fn *site;
 	int64_t answer_ms;
 	const char *connects_to;     /* NULL: where the fetcher says */
@@ -63,6 +67,8 @@ void fetch_rig_init(struct fetch_rig *, site_fn *);
 /* Open it with one crawl of this policy and seed, to any host; it runs. */
 void fetch_rig_begin(struct fetch_rig *, const char *policy_json,
     const char *seed);
+/* Order it on all loops. */
+void fetch_rig_order(struct fetch_rig *, enum fetch_order);
 /* Time goes on by so much. */
 void fetch_rig_pass(struct fetch_rig *, int64_t ms);
 /* The n-th request, from 0, was for this URL. */

@@ -23,6 +23,7 @@ pages_open(struct fetcher *f)
 	f->pages = mem_new(sizeof(*f->pages));
 	list_init(&f->pages->all);
 	list_init(&f->pages->woken);
+	page_lend_open(f);
 }
 
 void
@@ -169,9 +170,16 @@ static void
 deliver_page(struct mail *m)
 {
 	struct page *p = CONTAINER(m, struct page, mail);
+	struct fetcher *f = p->fetcher;
 
 	page_join(p);
+	if (p->lender == NULL) {
+		page_resume(p, p->step);
+		return;
+	}
+	struct mono begin = clock_mono();
 	page_resume(p, p->step);
+	loop_load_lent(&f->pages->load, begin, clock_mono());
 }
 
 bool

@@ -3,8 +3,8 @@
  * its steps, and its memory.
  *
  * A page belongs to the fetcher of its current hop's host.  It travels when a
- * redirect leads to another loop's host, and it is lent to an idle loop for its
- * last steps (page_lend.c).
+ * redirect leads to another loop's host, and a busy loop lends it to an idle one
+ * once it is fetched (page_lend.c).
  *
  * Thread: the loop's of the fetcher that has the page.
  * Story:  engine/fetcher/DESIGN.md
@@ -14,6 +14,7 @@
 
 #include "engine/fetcher/core.h"
 #include "engine/fetcher/hop.h"
+#include "engine/fetcher/loop_load.h"
 #include "engine/frontier/journal.h"
 #include "wire/warc.h"
 
@@ -106,14 +107,17 @@ struct page {
 	struct mono began;
 };
 
+/* Pages of others at one loop; beyond it their own loops go on. */
+#define PAGE_LENT_MAX 48
+
 /* All pages of one loop. */
 struct page_table {
 	struct list all;
 	struct list woken;               /* continue at the end of the turn */
 	bool running;                    /* a page's step */
 	uint64_t requests, bytes_in;     /* since the start */
-	/* Other loops read these two when they look for an idle loop. */
-	atomic_uint busy;                /* in flight, as of the last turn */
+	/* Other loops look for an idle loop by these. */
+	struct loop_load load;
 	atomic_uint borrowed;            /* pages lent to it, not yet built */
 };
 void pages_open(struct fetcher *);
@@ -152,13 +156,16 @@ bool page_travel(struct page *, struct fetcher *to);
  */
 bool page_goes_home(struct page *);
 /*
- * Lend the page to an idle loop, where it runs its step again.  True: it has
- * left; it still counts as uncommitted here.
+ * When this loop is busy, lend the page to an idle one, where it runs its step
+ * again.  True: it has left; it counts as uncommitted here.
  */
 bool page_lend(struct page *);
 /* Return a lent page, whose records are built, to its lender, which is notified
  * when the page is durable.  page_join() counts the page there. */
 void page_unlend(struct page *);
+void page_lend_open(struct fetcher *);
+/* Measure how busy the loop is: at the end of each turn. */
+void page_lend_turn_end(struct fetcher *);
 /* Count the page at its present loop; stop counting it. */
 void page_join(struct page *);
 void page_leave(struct page *);

@@ -229,8 +229,9 @@ page_archive_journal(struct page *p)
 		.status = (uint16_t)h->parsed.status, .depth = s->lease.depth,
 		.flags = journal_flags(p),
 		.start = p->start,
-		.duration_us = (uint32_t)us32(mono_ns_between(p->began,
-		    loop_now(p->fetcher->loop)) / 1000),
+		/* The turn of the loop that it was lent to may be older. */
+		.duration_us = (uint32_t)us32(MAX(0, mono_ns_between(p->began,
+		    loop_now(p->fetcher->loop))) / 1000),
 		.dns_us = us32(h->times.dns),
 		.connect_us = us32(h->times.connect),
 		.tls_us = us32(h->times.tls),

@@ -294,6 +294,9 @@ page_step_parse(struct page *p)
 
 	if (page_goes_home(p))
 		return PAGE_WAIT;
+	/* Traps judge links by what this loop has seen of directories. */
+	if (p->crawl->traps == NULL && page_lend(p))
+		return PAGE_WAIT;
 	page_decode(p);
 	if (p->kind == PAGE_URL && p->damaged && p->content.n == 0 &&
 	    h->truncated == NULL)

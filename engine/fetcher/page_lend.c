@@ -1,30 +1,96 @@
 /*
- * One busy host keeps one loop busy.  A loop that has no requests of its own
- * takes over the last steps of another's pages: digest, compression and records
- * need nothing of the host.
+ * A host's loop fetches; what is left of a page's work needs nothing of the
+ * host: decoding, links, digests, compression and records.  A busy loop lends
+ * pages to idle ones for that:
+ *
+ *     host's loop   fetch ─► judge ─┐                                ┌► report
+ *     idle loop                     └► parse ─► ... ─► commit ─► ledger
+ *
+ * A loop is busy or idle by the share of the time that its own requests and
+ * pages took lately (loop_load.h); time spent on pages of others does not
+ * count, so a loop that helps stays idle.  At PAGE_LENT_MAX pages it has
+ * enough, and the lender goes on with its pages itself.
+ *
+ * Several pages of a host may be built at once and reach the ledger in any
+ * order, on which it does not depend: each is a submission of its own.
  */
+#include "base/metric.h"
 #include "engine/fetcher/host.h"
 #include "engine/fetcher/outbox.h"
 #include "engine/fetcher/page.h"
+#include "os/clock.h"
 
-/* Pages at a loop that helps; beyond it the host's own loop goes on. */
-#define LENT_MAX 8
+#define LEND_METRICS(X)                                                      \
+	X(LENT, COUNTER, "argiope_pages_lent_total",                         \
+	    "Pages that a busy loop left to an idle one when they were "     \
+	    "fetched.")
+enum { LEND_METRICS(METRIC_ENUM) };
+static struct metric metrics[] = { LEND_METRICS(METRIC_ROW) };
 
-/* Another loop that has the time to build this loop's pages, or NULL. */
-static struct fetcher *
-find_idle(struct fetcher *f)
+void
+page_lend_open(struct fetcher *f)
 {
-	/* With less under way its own loop has the time. */
-	if (f->hosts->in_flight < 2)
-		return NULL;
-	for (size_t i = 0; i < f->options.all_n; i++) {
-		struct fetcher *other = f->options.all[i];
-		if (other != f && atomic_load_explicit(&other->pages->busy,
-		    memory_order_relaxed) == 0 && atomic_load_explicit(
-		    &other->pages->borrowed, memory_order_relaxed) < LENT_MAX)
+	metric_register(metrics, ARRAY_LEN(metrics));
+	f->pages->load.since = loop_now(f->loop);
+}
+
+void
+page_lend_turn_end(struct fetcher *f)
+{
+	loop_load_turn(&f->pages->load, loop_now(f->loop), clock_mono());
+}
+
+static bool
+is_busy(const struct fetcher *f)
+{
+	/* With fewer requests under way it has the time for its pages. */
+	return f->hosts->in_flight >= 2 &&
+	    loop_load_permille(&f->pages->load) >= f->settings->lend_busy_min;
+}
+
+/* False: the loop has as many pages of others as it may. */
+static bool
+take_place(struct fetcher *to)
+{
+	atomic_uint *taken = &to->pages->borrowed;
+	unsigned n = atomic_load_explicit(taken, memory_order_relaxed);
+
+	do {
+		if (n >= PAGE_LENT_MAX)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(taken, &n, n + 1,
+	    memory_order_relaxed, memory_order_relaxed));
+	return true;
+}
+
+/*
+ * A place at an idle loop, or NULL.  The loops after this one come first, and
+ * the next one only when those before it have enough: fewer are woken, and each
+ * busy loop begins with another one.
+ */
+static struct fetcher *
+find_place(struct fetcher *f)
+{
+	struct fetcher *const *all = f->options.all;
+	size_t n = f->options.all_n, own = 0;
+	unsigned load = loop_load_permille(&f->pages->load);
+	struct mono now = loop_now(f->loop);
+
+	while (all[own] != f)
+		own++;
+	for (size_t i = 1; i < n; i++) {
+		struct fetcher *other = all[(own + i) % n];
+		if (loop_load_is_idle(&other->pages->load, load, now) &&
+		    take_place(other))
 			return other;
 	}
 	return NULL;
+}
+
+static bool
+may_leave(const struct page *p)
+{
+	return p->kind == PAGE_URL && p->lender == NULL;
 }
 
 bool
@@ -32,14 +98,12 @@ page_lend(struct page *p)
 {
 	struct fetcher *f = p->fetcher, *to;
 
-	if (p->kind != PAGE_URL || p->lender != NULL ||
-	    (to = find_idle(f)) == NULL)
+	if (!may_leave(p) || !is_busy(f) || (to = find_place(f)) == NULL)
 		return false;
+	metric_add(&metrics[METRIC_LENT], 1);
 	p->lender = f;
 	p->bytes_counted = page_hop(p)->body.n;
 	outbox_count(f, p->bytes_counted);
-	atomic_fetch_add_explicit(&to->pages->borrowed, 1,
-	    memory_order_relaxed);
 	return page_travel(p, to);
 }
 
