@@ -275,6 +275,9 @@ rig_start(struct rig *r)
 		.conf = &r->conf, .home = r->home, .data_dir = r->dir,
 		.loops = 2, .doors = true, .view = viewed, .arg = r,
 	};
+
+	if (r->loops != 0)
+		o.loops = r->loops;
 	must(engine_open(&o, &r->engine, &w), &w);
 	if (r->opened != NULL)
 		r->opened(r);

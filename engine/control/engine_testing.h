@@ -37,6 +37,7 @@ struct rig {
 	struct loop *home;
 	struct engine *engine;
 	struct rig_web *web;
+	unsigned loops;              /* that fetch; 0: 2 */
 	uint16_t port;
 	uint64_t views;              /* that the engine has told */
 	struct crawl_view view;      /* the last of them */
