@@ -227,6 +227,23 @@ take_queues(const struct metric *m, void *arg)
 		*(int64_t *)arg = metric_value(m, 0);
 }
 
+static void
+take_lent(const struct metric *m, void *arg)
+{
+	if (strcmp(m->name, "argiope_pages_lent_total") == 0)
+		*(int64_t *)arg = metric_value(m, 0);
+}
+
+/* Pages that one loop left to the other, of all seeds so far. */
+static uint64_t
+pages_lent(void)
+{
+	int64_t n = 0;
+
+	metric_each(take_lent, &n);
+	return (uint64_t)n;
+}
+
 static int64_t
 queues_known(void)
 {
@@ -483,11 +500,16 @@ main(int argc, char **argv)
 	printf("conformance: simulator: %llu seeds of %u pages, %llu crashes, "
 	    "%llu failed logs, %llu WARCs given up, %llu full disks, %llu "
 	    "checkpoints, %llu verbs that revise, %llu URLs tried again, %llu "
-	    "requests\n", (unsigned long long)seeds, pages,
+	    "pages lent, %llu requests\n", (unsigned long long)seeds, pages,
 	    (unsigned long long)kills, (unsigned long long)failures,
 	    (unsigned long long)moved, (unsigned long long)full_disks,
 	    (unsigned long long)checkpoints, (unsigned long long)revised,
-	    (unsigned long long)tried_again, (unsigned long long)requests);
+	    (unsigned long long)tried_again,
+	    (unsigned long long)pages_lent(), (unsigned long long)requests);
+	if (seeds >= 10 && pages_lent() == 0) {
+		printf("sim: no page was lent\n");
+		failed++;
+	}
 	printf("%llu passed, %llu failed\n",
 	    (unsigned long long)(seeds - failed), (unsigned long long)failed);
 	return failed != 0;
