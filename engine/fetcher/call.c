@@ -266,6 +266,8 @@ page_step_answer(struct page *p)
 	struct why w = WHY_INIT;
 	enum page_step next;
 
+	if (is_archived(p) && page_lend(p))
+		return PAGE_WAIT;
 	if (p->call->collected && !p->compared && is_archived(p))
 		return PAGE_DEDUPE;
 	if (!p->streamed || is_archived(p))

@@ -87,10 +87,11 @@ find_place(struct fetcher *f)
 	return NULL;
 }
 
+/* Robots.txt is its host's, and pieces of a stream came to its loop. */
 static bool
 may_leave(const struct page *p)
 {
-	return p->kind == PAGE_URL && p->lender == NULL;
+	return p->kind != PAGE_OF_ROBOTS && p->lender == NULL && !p->streamed;
 }
 
 bool

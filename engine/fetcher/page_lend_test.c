@@ -1,5 +1,6 @@
 /* Pages that a busy loop lends to an idle one, and what stays the same. */
 #include "base/metric.h"
+#include "engine/fetcher/call.h"
 #include "engine/fetcher/core.h"
 #include "engine/fetcher/fetcher_testing.h"
 #include "engine/fetcher/host.h"
@@ -178,6 +179,88 @@ two_loops_tell_what_one_tells(void **state)
 	compare_told(&one, &two);
 }
 
+/* --- calls ---------------------------------------------------------------- */
+
+#define CALLS 8u
+
+struct asked {
+	struct call call;
+	char url[40];
+	unsigned answered, done;
+};
+
+static void
+answered(struct call *c)
+{
+	struct asked *a = CONTAINER(c, struct asked, call);
+
+	assert_int_equal(a->done, 0);
+	a->answered++;
+}
+
+static void
+done(struct call *c)
+{
+	CONTAINER(c, struct asked, call)->done++;
+}
+
+/* The content is the URL, which each answer must have of its own call. */
+static void
+echoing_site(struct str url, struct answer *a)
+{
+	static char body[120];
+
+	snprintf(body, sizeof(body), "%.*s", STR_FMT(url));
+	a->body = body;
+}
+
+/* An answer that is archived is built elsewhere; one that is not stays. */
+static void
+answers_to_calls_are_lent(void **state)
+{
+	static struct asked asked[CALLS];
+	static const enum call_archive kinds[] = { CALL_RESPONSE,
+	    CALL_METADATA, CALL_UNARCHIVED };
+
+	(void)state;
+	for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
+		fetch_rig_init(&rig, echoing_site);
+		rig.rig.kind = CRAWL_TASKS;
+		rig.fetchers_n = 2;
+		rig.settings.host_connections_max = CALLS;
+		fetch_rig_begin(&rig, PLAIN, "http://seed.test/");
+		fetch_rig_pass(&rig, 1000);
+		int64_t before = count_lent();
+		for (unsigned i = 0; i < CALLS; i++) {
+			asked[i] = (struct asked){ .call = {
+			    .method = STR("GET"), .crawl = rig.crawl.id,
+			    .home = rig.rig.loop, .archive = kinds[k],
+			    .collected = k == 0 && i % 2 == 0,
+			    .answered = answered, .done = done } };
+			snprintf(asked[i].url, sizeof(asked[i].url),
+			    "http://a.test/%u", i);
+			asked[i].call.url = str_of(asked[i].url);
+			call_start(rig.fetcher, &asked[i].call);
+		}
+		fetch_rig_pass(&rig, 1000);
+		for (unsigned i = 0; i < CALLS; i++) {
+			struct asked *a = &asked[i];
+			assert_int_equal(a->answered, 1);
+			assert_int_equal(a->done, 1);
+			assert_int_equal(a->call.end, CALL_ANSWERED);
+			assert_int_equal(a->call.result, OK);
+			assert_true(str_eq(buf_str(&a->call.content),
+			    a->call.url));
+			assert_int_equal(a->call.number != 0,
+			    kinds[k] != CALL_UNARCHIVED);
+			call_free_answer(&a->call);
+		}
+		assert_int_equal(count_lent() - before,
+		    kinds[k] == CALL_UNARCHIVED ? 0 : CALLS - 2);
+		end_crawl();
+	}
+}
+
 /* --- limits --------------------------------------------------------------- */
 
 /* The first page links to 60; all are answered in one turn. */
@@ -328,6 +411,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_loops_tell_what_one_tells),
+		cmocka_unit_test(answers_to_calls_are_lent),
 		cmocka_unit_test(lent_pages_have_a_limit),
 		cmocka_unit_test(a_loop_with_little_to_do_lends_nothing),
 		cmocka_unit_test(a_loop_that_mostly_waits_lends_nothing),
