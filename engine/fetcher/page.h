@@ -3,8 +3,8 @@
  * its steps, and its memory.
  *
  * A page belongs to the fetcher of its current hop's host.  It travels when a
- * redirect leads to another loop's host, and a busy loop lends it to an idle one
- * once it is fetched (page_lend.c).
+ * redirect leads to another loop's host, and a busy loop lends it to an idle
+ * one once it is fetched (page_lend.c).
  *
  * Thread: the loop's of the fetcher that has the page.
  * Story:  engine/fetcher/DESIGN.md
