@@ -451,7 +451,8 @@ transport_reader_cut_text(const struct transport_reader *r)
 {
 	switch (r->state) {
 	case TRANSPORT_READER_HEAD:
-		return "cut before the end of the head";
+		return r->head_bytes == 0 ? "closed without an answer" :
+		    "cut before the end of the head";
 	case TRANSPORT_READER_CHUNKS:
 		return "cut before the last chunk";
 	case TRANSPORT_READER_LENGTH:

@@ -268,8 +268,7 @@ robots_txt_is_unreachable(void **state)
 	assert_int_equal(crawl_skips(n) + n->items, 0);
 	struct log_query q = ask_log(id, 1, 100);
 	is_text(entry_of(&q, "exception", "reset")->text,
-	    "robots.txt could not be reached: "
-	    "Empty reply from server");
+	    "robots.txt could not be reached: closed without an answer");
 	assert_true(str_starts(entry_of(&q, "robots", "reset")->text,
 	    STR("robots.txt cannot be reached: ")));
 	arena_free(&q.arena);
