@@ -17,13 +17,14 @@ struct loop {
 	const char *name;
 	_Atomic(struct mail *) box;  /* newest first; reversed on delivery */
 	atomic_bool stopped;
+	atomic_bool sleeps;          /* in epoll_wait(), or about to */
 	struct heap timers;
 	uint64_t timers_set;         /* ever: equal times fire in this order */
 	bool firing;
 	struct list hooks;
 	struct mono now;
 	int epoll_fd;
-	struct watch wake;           /* an eventfd: the box was empty */
+	struct watch wake;           /* an eventfd: it slept */
 	pthread_t thread;
 	struct watch signals;
 	void (*got_signal)(void *, int);
@@ -39,11 +40,22 @@ woken(struct watch *w, unsigned events)
 	(void)w, (void)events;
 }
 
+/*
+ * A loop that does not sleep looks at its box and at `stopped` before it does:
+ *
+ *     this thread   writes the box,   then reads `sleeps`
+ *     the loop's    writes `sleeps`,  then reads the box
+ *
+ * All four are sequentially consistent, so one of them sees the other's write.
+ */
 static void
 wake(struct loop *l)
 {
 	uint64_t one = 1;
 
+	/* One write is enough until it has slept again. */
+	if (!atomic_load(&l->sleeps) || !atomic_exchange(&l->sleeps, false))
+		return;
 	if (write(l->wake.fd, &one, sizeof(one)) < 0)
 		CHECK(errno == EAGAIN || errno == EINTR);
 }
@@ -91,7 +103,7 @@ loop_post(struct loop *l, struct mail *m)
 	do
 		m->next = head;
 	while (!atomic_compare_exchange_weak_explicit(&l->box, &head, m,
-	    memory_order_release, memory_order_relaxed));
+	    memory_order_seq_cst, memory_order_relaxed));
 	/* A box that held mail already has been, or will be, looked at. */
 	if (head == NULL)
 		wake(l);
@@ -239,8 +251,7 @@ wait_ms(const struct loop *l)
 {
 	struct mono next = loop_next_timer(l);
 
-	if (atomic_load_explicit(&l->box, memory_order_relaxed) != NULL ||
-	    atomic_load_explicit(&l->stopped, memory_order_relaxed))
+	if (atomic_load(&l->box) != NULL || atomic_load(&l->stopped))
 		return 0;
 	if (next.ns == MONO_NEVER.ns)
 		return -1;
@@ -256,6 +267,7 @@ poll_descriptors(struct loop *l, int timeout_ms)
 	struct epoll_event ready[EVENTS_PER_TURN];
 	int n = epoll_wait(l->epoll_fd, ready, EVENTS_PER_TURN, timeout_ms);
 
+	atomic_store(&l->sleeps, false);
 	CHECK(n >= 0 || errno == EINTR);
 	l->now = clock_mono();
 	for (int i = 0; i < n; i++) {
@@ -270,8 +282,9 @@ poll_descriptors(struct loop *l, int timeout_ms)
 static bool
 turn(struct loop *l, bool may_wait)
 {
+	if (may_wait)
+		atomic_store(&l->sleeps, true);
 	bool any = poll_descriptors(l, may_wait ? wait_ms(l) : 0);
-
 	any |= deliver_mail(l);
 	any |= fire_timers(l);
 	if (any)
