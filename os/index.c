@@ -56,7 +56,7 @@ struct index {
 	rocksdb_options_t *options[INDEX_FAMILIES];
 	rocksdb_cache_t *cache;
 	rocksdb_writeoptions_t *write;
-	rocksdb_readoptions_t *read;
+	rocksdb_readoptions_t *read, *read_long;
 	rocksdb_flushoptions_t *flush;
 	const void *context;
 };
@@ -288,6 +288,8 @@ index_open(const char *dir, const struct index_options *given,
 	x->write = rocksdb_writeoptions_create();
 	rocksdb_writeoptions_disable_WAL(x->write, 1);
 	x->read = rocksdb_readoptions_create();
+	x->read_long = rocksdb_readoptions_create();
+	rocksdb_readoptions_set_fill_cache(x->read_long, 0);
 	x->flush = rocksdb_flushoptions_create();
 	rocksdb_flushoptions_set_wait(x->flush, 1);
 	rocksdb_options_t *base = rocksdb_options_create();
@@ -320,6 +322,7 @@ index_close(struct index **xp)
 			rocksdb_options_destroy(x->options[f]);
 	rocksdb_flushoptions_destroy(x->flush);
 	rocksdb_readoptions_destroy(x->read);
+	rocksdb_readoptions_destroy(x->read_long);
 	rocksdb_writeoptions_destroy(x->write);
 	rocksdb_cache_destroy(x->cache);
 	mem_free(xp);
@@ -467,14 +470,26 @@ index_get(struct index *x, enum index_family f, struct str key,
 	return OK;
 }
 
-struct index_iter *
-index_iter_new(struct index *x, enum index_family f)
+static struct index_iter *
+iter_new(struct index *x, enum index_family f, rocksdb_readoptions_t *read)
 {
 	struct index_iter *i = mem_new(sizeof(*i));
 
 	count_nothing();
-	i->it = rocksdb_create_iterator_cf(x->db, x->read, x->handles[f]);
+	i->it = rocksdb_create_iterator_cf(x->db, read, x->handles[f]);
 	return i;
+}
+
+struct index_iter *
+index_iter_new(struct index *x, enum index_family f)
+{
+	return iter_new(x, f, x->read);
+}
+
+struct index_iter *
+index_iter_new_long(struct index *x, enum index_family f)
+{
+	return iter_new(x, f, x->read_long);
 }
 
 void
@@ -537,4 +552,96 @@ index_property(struct index *x, enum index_family f, const char *name)
 
 	return rocksdb_property_int_cf(x->db, x->handles[f], name, &v) == 0 ?
 	    v : 0;
+}
+
+/* --- parts of a family ---------------------------------------------------- */
+
+/* Bytes of a key, behind what two have in common, are taken for a number. */
+#define SPLIT_DIGITS 8
+#define SPLIT_STEPS_MAX 256
+/* A part may be larger or smaller by this share of it. */
+#define SPLIT_TOLERANCE 16
+
+static uint64_t
+bytes_between(const struct index *x, enum index_family f, struct str from,
+    struct str to)
+{
+	uint64_t bytes = 0;
+	char *text = NULL;
+
+	rocksdb_approximate_sizes_cf(x->db, x->handles[f], 1, &from.p, &from.n,
+	    &to.p, &to.n, &bytes, &text);
+	if (text != NULL)
+		bytes = 0;
+	rocksdb_free(text);
+	return bytes;
+}
+
+static uint64_t
+digits_at(struct str key, size_t at)
+{
+	struct reader in = reader_of(str_from(key, at));
+	uint64_t v = 0;
+
+	for (int i = 0; i < SPLIT_DIGITS; i++)
+		v = v << 8 | (in.n == 0 ? 0 : read_u8(&in));
+	return v;
+}
+
+/* Set `mid` to a key between the two; false when none is found. */
+static bool
+key_between(struct str low, struct str high, struct buf *mid)
+{
+	size_t same = 0;
+
+	while (same < low.n && same < high.n && low.p[same] == high.p[same])
+		same++;
+	uint64_t a = digits_at(low, same), b = digits_at(high, same);
+	buf_clear(mid);
+	buf_put_str(mid, str_cut(low, 0, same));
+	buf_put_be64(mid, a + (b - a) / 2);
+	return b > a && b - a > 1;
+}
+
+/* Set `cut` to a key with about `wanted` bytes between it and `from`. */
+static void
+find_cut(const struct index *x, enum index_family f, struct str from,
+    struct str to, uint64_t wanted, uint64_t tolerance, struct buf *cut)
+{
+	FREED(buf_free) struct buf low = BUF_INIT, high = BUF_INIT;
+
+	buf_put_str(&low, from);
+	buf_put_str(&high, to);
+	for (int i = 0; i < SPLIT_STEPS_MAX &&
+	    key_between(buf_str(&low), buf_str(&high), cut); i++) {
+		uint64_t bytes = bytes_between(x, f, from, buf_str(cut));
+		if (bytes + tolerance >= wanted && bytes <= wanted + tolerance)
+			break;
+		struct buf *end = bytes < wanted ? &low : &high;
+		buf_clear(end);
+		buf_put_str(end, buf_str(cut));
+	}
+}
+
+size_t
+index_split(struct index *x, enum index_family f, struct str from,
+    struct str to, size_t n, struct buf *cuts)
+{
+	uint64_t all = bytes_between(x, f, from, to);
+	struct str last = from;
+	size_t parts = 1;
+
+	n = MIN(n, (size_t)(all / INDEX_PART_BYTES_MIN));
+	for (size_t i = 1; i < n; i++) {
+		struct buf *cut = &cuts[parts - 1];
+		find_cut(x, f, from, to, all / n * i,
+		    all / n / SPLIT_TOLERANCE, cut);
+		/* Two searches may end at one key, where little data is. */
+		if (str_cmp(buf_str(cut), last) <= 0 ||
+		    str_cmp(buf_str(cut), to) >= 0)
+			continue;
+		last = buf_str(cut);
+		parts++;
+	}
+	return parts;
 }

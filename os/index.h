@@ -80,6 +80,9 @@ MUST_USE enum err index_get(struct index *, enum index_family, struct str key,
 
 /* A snapshot walk.  index_iter_seek() to the first key >= `from`. */
 struct index_iter *index_iter_new(struct index *, enum index_family);
+/* The same for a walk over much of a family: what it reads does not displace
+ * other blocks from the cache. */
+struct index_iter *index_iter_new_long(struct index *, enum index_family);
 void index_iter_free(struct index_iter **);
 void index_iter_seek(struct index_iter *, struct str from);
 void index_iter_seek_last(struct index_iter *, struct str upto);  /* <= upto */
@@ -87,6 +90,15 @@ bool index_iter_valid(struct index_iter *, struct str *key, struct str *value);
 void index_iter_next(struct index_iter *);
 void index_iter_prev(struct index_iter *);
 MUST_USE enum err index_iter_error(struct index_iter *, struct why *);
+/*
+ * Cut a family into at most `n` parts of about the same size on disk, none of
+ * them smaller than INDEX_PART_BYTES_MIN: `cuts` receives the first keys of the
+ * second to the last part, in their order.  Returns the number of parts.
+ * `cuts` has room for n - 1 buffers; the caller frees those it initialized.
+ */
+#define INDEX_PART_BYTES_MIN ((uint64_t)256 << 10)
+size_t index_split(struct index *, enum index_family, struct str from,
+    struct str to, size_t n, struct buf *cuts);
 /* A RocksDB property of a family, such as "rocksdb.estimate-num-keys". */
 uint64_t index_property(struct index *, enum index_family, const char *name);
 

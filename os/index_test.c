@@ -278,6 +278,84 @@ test_iterate(void **state)
 	index_close(&x);
 }
 
+static unsigned
+count_between(struct index *x, struct str from, struct str to)
+{
+	struct index_iter *i = index_iter_new_long(x, INDEX_JOURNAL);
+	struct str k, v;
+	unsigned n = 0;
+
+	for (index_iter_seek(i, from); index_iter_valid(i, &k, &v) &&
+	    str_cmp(k, to) < 0; index_iter_next(i))
+		n++;
+	index_iter_free(&i);
+	return n;
+}
+
+#define SPLIT_KEYS 40000u
+#define SPLIT_END STR("\xff\xff\xff\xff\xff\xff\xff\xff")
+
+/* 40,000 keys with a long common beginning; 100 bytes each that do not pack. */
+static void
+fill_for_split(struct index *x)
+{
+	struct index_batch *b = index_batch_new();
+	struct why w = WHY_INIT;
+	uint64_t random = 1;
+	char key[64], value[100];
+
+	for (unsigned i = 0; i < SPLIT_KEYS; i++) {
+		for (size_t k = 0; k < sizeof(value); k++) {
+			random = random * UINT64_C(6364136223846793005) + 1;
+			value[k] = (char)(random >> 56);
+		}
+		snprintf(key, sizeof(key), "https://host.example/%08x", i);
+		index_put(x, b, INDEX_JOURNAL, str_of(key),
+		    (struct str){ value, sizeof(value) });
+	}
+	assert_int_equal(index_write(x, b, &w), OK);
+	index_batch_free(&b);
+}
+
+static void
+test_split(void **state)
+{
+	struct index_options large = small;
+	struct buf cuts[7] = { 0 };
+	struct why w = WHY_INIT;
+	unsigned sum = 0;
+
+	(void)state;
+	large.write_buffer_bytes = 1 << 20;
+	struct index *x = open_ok(dir, &large);
+	/* Nothing there. */
+	assert_int_equal(index_split(x, INDEX_JOURNAL, STR(""), SPLIT_END, 8,
+	    cuts), 1);
+	fill_for_split(x);
+	assert_int_equal(index_flush(x, STR_NONE, STR_NONE, &w), OK);
+	size_t parts = index_split(x, INDEX_JOURNAL, STR(""), SPLIT_END, 8,
+	    cuts);
+	assert_int_equal(parts, 8);
+	for (size_t i = 0; i < parts; i++) {
+		unsigned n = count_between(x, i == 0 ? STR("") :
+		    buf_str(&cuts[i - 1]), i + 1 == parts ? SPLIT_END :
+		    buf_str(&cuts[i]));
+		assert_in_range(n, SPLIT_KEYS / 8 / 2, SPLIT_KEYS / 8 * 2);
+		sum += n;
+	}
+	assert_int_equal(sum, SPLIT_KEYS);
+	/* No part is smaller than the least. */
+	parts = index_split(x, INDEX_JOURNAL,
+	    STR("https://host.example/00000000"),
+	    STR("https://host.example/00001388"), 8, cuts);
+	assert_in_range(parts, 1, 3);
+	assert_int_equal(index_split(x, INDEX_URL, STR(""), SPLIT_END, 8,
+	    cuts), 1);
+	for (size_t i = 0; i < ARRAY_LEN(cuts); i++)
+		buf_free(&cuts[i]);
+	index_close(&x);
+}
+
 static void
 test_second_open_is_busy(void **state)
 {
@@ -456,6 +534,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_defaults, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_batch, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_iterate, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_split, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_second_open_is_busy,
 		    setup, teardown),
 		cmocka_unit_test_setup_teardown(test_corruption, setup,
