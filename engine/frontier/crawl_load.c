@@ -4,30 +4,45 @@
 #include "engine/frontier/error_summary.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/near_dup.h"
-#include "engine/frontier/url_scan.h"
+#include "engine/frontier/url_load.h"
 
 struct loading {
 	uint32_t crawl;
 	struct known_evict_load *load;
-	enum err e;
-	struct why *why;
 };
 
-static enum url_scan_next
-load_url(void *arg, const struct url_row *u)
+static int
+read_url(void *arg, struct url_load_part *part, struct str key,
+    struct str value, struct url_load_entry *e)
 {
-	struct loading *l = arg;
-	uint8_t mark = u->rank != 0 ? MARK_WAITING : MARK_DONE;
-	uint32_t date = u->rank;
+	const struct loading *l = arg;
+	struct reader in = reader_of(key);
 	struct url_value v;
 
-	if (u->queue == QUEUE_SKIPPED && url_value_parse(u->value, &v)) {
-		mark = MARK_SKIPPED;
-		date = v.why & 15;
+	(void)part;
+	read_be32(&in);
+	uint32_t queue = read_be32(&in);
+	e->date = read_be32(&in);
+	e->mark = e->date != 0 ? MARK_WAITING : MARK_DONE;
+	if (queue == QUEUE_SKIPPED && url_value_parse(value, &v)) {
+		e->mark = MARK_SKIPPED;
+		e->date = v.why & 15;
 	}
-	l->e = known_evict_load_put(l->load, frontier_hash(l->crawl, u->url),
-	    date, mark, l->why);
-	return l->e == OK ? URL_SCAN_NEXT : URL_SCAN_PAUSE;
+	e->hash = frontier_hash(l->crawl, (struct str){ in.p, in.n });
+	return URL_LOAD_TAKE;
+}
+
+static enum err
+take_urls(void *arg, const struct url_load_entry *entries, size_t n,
+    struct why *w)
+{
+	const struct loading *l = arg;
+	enum err e = OK;
+
+	for (size_t i = 0; i < n && e == OK; i++)
+		e = known_evict_load_put(l->load, entries[i].hash,
+		    entries[i].date, entries[i].mark, w);
+	return e;
 }
 
 static uint64_t
@@ -39,14 +54,17 @@ urls_of(const struct crawl_counts *n)
 static enum err
 load_known(struct crawl *c, struct index *x, struct why *w)
 {
-	struct url_scan scan = { .crawl = c->id };
-	struct loading l = { .crawl = c->id, .why = w,
+	FREED(buf_free) struct buf from = BUF_INIT, to = BUF_INIT;
+	struct loading l = { .crawl = c->id,
 		.load = known_evict_load_begin(c->frontier,
 		urls_of(&c->view.counts)) };
 
-	enum err e = url_scan_piece(&scan, x, UINT32_MAX, load_url, &l, w);
-	buf_free(&scan.from);
-	return known_evict_load_end(&l.load, e == OK ? l.e : e, w);
+	key_range(c->id, 4, &from, &to);
+	enum err e = url_load(&(struct url_load){ .index = x,
+	    .from = buf_str(&from), .to = buf_str(&to),
+	    .threads = url_load_threads(c->frontier),
+	    .read = read_url, .take = take_urls, .arg = &l }, w);
+	return known_evict_load_end(&l.load, e, w);
 }
 
 static enum err

@@ -10,6 +10,7 @@
  */
 #include "engine/frontier/crawl.h"
 #include "engine/frontier/lease_crawl.h"
+#include "engine/frontier/url_load.h"
 #include "os/clock.h"
 #include "os/log.h"
 
@@ -447,116 +448,156 @@ lease_put_checkpoint(struct frontier *f, size_t *n)
 
 /* URLs of a queue, as its part of the index tells them. */
 struct recount {
-	struct lease_queue *queue;
-	uint64_t active, completed;
+	uint32_t active, completed;
 	uint32_t next_due;
+};
+
+struct loading {
+	struct frontier *frontier;
+	struct known_evict_load *known;
+	struct recount *counts;      /* by the queue's slot */
+	struct index_batch *batch;   /* drops orphans */
 };
 
 /* Records of queues that are put into the index at a time. */
 #define LOAD_RECORDS 1024
 
-static enum err
-load_url(struct frontier *f, struct recount *r, struct known_evict_load *load,
-    uint32_t date, struct str url, struct str value, struct why *w)
+/*
+ * A record of no queue: pass all URLs of its crawl (an id of 4 bytes) or of its
+ * queue (8).  Those of a queue that was deleted before a crash are orphans: the
+ * entry names them, with no mark, and take_orphans() drops them.
+ */
+static int
+pass_urls(struct frontier *f, uint64_t queue, struct url_load_part *part,
+    struct url_load_entry *e)
 {
-	struct lease_queue *q = r->queue;
-	uint64_t hash = lease_hash(f, q->crawl->id, q->id, url);
-	struct lease_out *l = q->batches == NULL ? NULL :
-	    lease_out_find(f->leases, hash);
-	struct reader in = reader_of(value);
+	FREED(buf_free) struct buf from = BUF_INIT;
+	uint32_t crawl = (uint32_t)(queue >> 32);
+	bool ours = lease_crawl_of(f, crawl) != NULL;
+	uint32_t bytes = ours ? 8 : 4;
+	uint64_t id = ours ? queue : crawl;
 
-	r->active += date != 0;
-	r->completed += date == 0;
-	if (l != NULL && date != 0) {
-		l->date = date;
-		l->created = read_be32(&in);
-	} else if (date != 0) {
-		r->next_due = MIN(r->next_due, date);
+	key_range(id, bytes, &from, &part->pass_to);
+	/* There is no id after the last one. */
+	if (id == UINT64_MAX >> (64 - 8 * bytes))
+		buf_clear(&part->pass_to);
+	if (!ours && crawl_get(f, crawl) != NULL)
+		return URL_LOAD_PASS;
+	*e = (struct url_load_entry){ .hash = id, .slot = bytes,
+	    .mark = KNOWN_NONE };
+	return URL_LOAD_TAKE | URL_LOAD_PASS;
+}
+
+static int
+read_url(void *arg, struct url_load_part *part, struct str key,
+    struct str value, struct url_load_entry *e)
+{
+	struct frontier *f = ((const struct loading *)arg)->frontier;
+	struct reader in = reader_of(key), v = reader_of(value);
+	uint64_t id = read_be64(&in);
+	uint32_t crawl = (uint32_t)(id >> 32), queue = (uint32_t)id;
+
+	if (part->slot == 0 || part->id != id) {
+		const struct lease_queue *q = lease_queue_of(f, crawl, queue);
+		if (q == NULL)
+			return pass_urls(f, id, part, e);
+		part->id = id;
+		part->slot = q->slot;
 	}
-	return known_evict_load_put(load, hash, date,
-	    l != NULL && date != 0 ? MARK_OUTSIDE_LEASED : MARK_OUTSIDE, w);
+	e->slot = part->slot;
+	e->mark = MARK_OUTSIDE;
+	e->date = read_be32(&in);
+	e->created = read_be32(&v);
+	e->hash = lease_hash(f, crawl, queue, (struct str){ in.p, in.n });
+	return URL_LOAD_TAKE;
 }
 
 static void
-settle(struct frontier *f, const struct recount *r)
+take_orphans(const struct loading *l, const struct url_load_entry *e)
 {
-	struct lease_queue *q = r->queue;
+	FREED(buf_free) struct buf from = BUF_INIT, to = BUF_INIT;
 
-	if (q == NULL)
-		return;
+	key_range(e->hash, e->slot, &from, &to);
+	index_delete_range(ledger_index(l->frontier->ledger), l->batch,
+	    INDEX_URL, buf_str(&from), buf_str(&to));
+}
+
+static enum err
+take_url(const struct loading *l, const struct url_load_entry *e,
+    struct why *w)
+{
+	const struct lease_service *o = l->frontier->leases;
+	const struct lease_queue *q = lease_at(o, e->slot);
+	struct recount *r = &l->counts[e->slot];
+	struct lease_out *out = q->batches == NULL ? NULL :
+	    lease_out_find(o, e->hash);
+	bool leased = out != NULL && e->date != 0;
+
+	r->active += e->date != 0;
+	r->completed += e->date == 0;
+	if (leased) {
+		out->date = e->date;
+		out->created = e->created;
+	} else if (e->date != 0) {
+		r->next_due = MIN(r->next_due, e->date);
+	}
+	return known_evict_load_put(l->known, e->hash, e->date,
+	    leased ? MARK_OUTSIDE_LEASED : MARK_OUTSIDE, w);
+}
+
+static enum err
+take_urls(void *arg, const struct url_load_entry *entries, size_t n,
+    struct why *w)
+{
+	enum err e = OK;
+
+	for (size_t i = 0; i < n && e == OK; i++) {
+		if (entries[i].mark == KNOWN_NONE)
+			take_orphans(arg, &entries[i]);
+		else
+			e = take_url(arg, &entries[i], w);
+	}
+	return e;
+}
+
+static void
+settle(struct lease_queue *q, const struct recount *r)
+{
+	struct frontier *f = q->crawl->frontier;
+
 	q->next_due = r->next_due;
 	if (q->active == r->active && q->completed == r->completed)
 		return;
 	f->leases->recounted++;
-	log_error("frontier.recounted", "crawl=%u queue=%u active=%llu/%llu "
-	    "completed=%llu/%llu", q->crawl->id, q->id,
-	    (unsigned long long)q->active, (unsigned long long)r->active,
-	    (unsigned long long)q->completed, (unsigned long long)r->completed);
-	lease_count(q, (int64_t)(r->active - q->active),
-	    (int64_t)(r->completed - q->completed));
-}
-
-/*
- * Go on behind the URLs of a crawl (an id of 4 bytes) or of a queue (8).
- * Orphans are dropped: they are those of a queue that was deleted, and a crash
- * came before they were.  False at the end of all ids.
- */
-static bool
-pass_urls(struct index_iter *i, struct index *x, struct index_batch *b,
-    uint64_t id, size_t bytes, bool orphans)
-{
-	bool last = id == UINT64_MAX >> (64 - 8 * bytes);
-	FREED(buf_free) struct buf from = BUF_INIT, to = BUF_INIT;
-
-	key_range(id, bytes, &from, &to);
-	if (orphans)
-		index_delete_range(x, b, INDEX_URL, buf_str(&from),
-		    buf_str(&to));
-	if (!last)
-		index_iter_seek(i, buf_str(&to));
-	return !last;
+	log_error("frontier.recounted", "crawl=%u queue=%u active=%u/%u "
+	    "completed=%u/%u", q->crawl->id, q->id, q->active, r->active,
+	    q->completed, r->completed);
+	lease_count(q, (int64_t)r->active - q->active,
+	    (int64_t)r->completed - q->completed);
 }
 
 static enum err
 load_urls(struct frontier *f, struct index_batch *b, struct why *w)
 {
+	struct lease_service *o = f->leases;
 	struct index *x = ledger_index(f->ledger);
-	struct index_iter *i = index_iter_new(x, INDEX_URL);
-	struct known_evict_load *load = known_evict_load_begin(f, 0);
-	struct recount r = { .queue = NULL };
-	uint64_t at = UINT64_MAX;
-	struct str key, value;
-	bool more = true;
-	enum err e = OK;
+	uint32_t slots_n = o->slots_n;
+	struct loading l = { .frontier = f, .batch = b,
+	    .known = known_evict_load_begin(f, 0),
+	    .counts = mem_array(MAX(slots_n, 1), sizeof(*l.counts)) };
 
 	url_table_expect(f->known, frontier_load_urls(f));
-	index_iter_seek(i, STR(""));
-	while (more && e == OK && index_iter_valid(i, &key, &value)) {
-		struct reader in = reader_of(key);
-		uint64_t id = read_be64(&in);
-		uint32_t crawl = (uint32_t)(id >> 32), date = read_be32(&in);
-		if (id == at) {
-			e = load_url(f, &r, load, date,
-			    (struct str){ in.p, in.n }, value, w);
-			index_iter_next(i);
-			continue;
-		}
-		settle(f, &r);
-		r = (struct recount){ .next_due = DATE_NEVER, .queue =
-		    lease_queue_of(f, crawl, (uint32_t)id) };
-		if (r.queue != NULL)
-			at = id;
-		else if (lease_crawl_of(f, crawl) != NULL)
-			more = pass_urls(i, x, b, id, 8, true);
-		else
-			more = pass_urls(i, x, b, crawl, 4,
-			    crawl_get(f, crawl) == NULL);
-	}
-	settle(f, &r);
-	if (e == OK)
-		e = index_iter_error(i, w);
-	index_iter_free(&i);
-	e = known_evict_load_end(&load, e, w);
+	for (uint32_t slot = 0; slot < slots_n; slot++)
+		l.counts[slot].next_due = DATE_NEVER;
+	enum err e = url_load(&(struct url_load){ .index = x, .from = STR(""),
+	    .to = STR("\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
+	    .threads = url_load_threads(f), .read = read_url,
+	    .take = take_urls, .arg = &l }, w);
+	for (uint32_t slot = 1; slot < slots_n; slot++)
+		if (l.counts[slot].active + l.counts[slot].completed > 0)
+			settle(lease_at(o, slot), &l.counts[slot]);
+	mem_free(&l.counts);
+	e = known_evict_load_end(&l.known, e, w);
 	return e == OK ? index_write(x, b, w) : e;
 }
 
