@@ -103,10 +103,12 @@ struct known_evict {
 	struct list waits;           /* eviction_wait: reads to begin */
 	unsigned reads;              /* of the index, under way */
 	size_t links;                /* read for submissions in `asked` */
+	uint64_t evictions;          /* so far; none while a read is out */
 	bool closed;                 /* no read may begin */
-	bool waiting;                /* until the evicted URLs are durable */
+	bool waiting;                /* until the index has the evicted URLs */
 	bool partial;                /* the table does not have all URLs */
 	struct promise promise;
+	struct ledger_query applied;
 };
 
 void known_evict_open(struct frontier *);
@@ -121,6 +123,15 @@ void known_evict_read_back(struct frontier *);
 /* Whether some known URLs are in the index only. */
 bool known_evict_is_partial(const struct frontier *);
 void known_evict_count(struct frontier *);     /* metrics of the table */
+/* URLs were put into the table, without a submission: evict what is too much,
+ * as soon as no read is out. */
+void known_evict_consider(struct frontier *);
+/*
+ * Set the date and the state with which the URL of `e->hash` was evicted last;
+ * KNOWN_NONE when it never was, or was deleted since.  On the thread of a read
+ * that known_evict_may_read() admitted.  Errors: CORRUPT, IO.
+ */
+MUST_USE enum err known_evict_find(struct index *, struct url_entry *e);
 
 /*
  * Load the URLs of a crawl that goes on, about `urls` of them, into the table;

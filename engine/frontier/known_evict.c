@@ -6,7 +6,8 @@
  *     full  ─► the gate closes: no read of the index begins
  *           ─► the last read that was out came back
  *           ─► entries are forgotten, and put into `known`
- *           ─► their group is durable: the gate opens, what waited goes on
+ *           ─► their group is durable, and the index has it: the gate opens,
+ *              what waited goes on
  *
  * So between the begin of a read and its end nothing is forgotten, and a read
  * shows all that was forgotten before it.  Hence:
@@ -17,8 +18,13 @@
  *   - A walk that meets a URL under its rank that the table does not have may
  *     lease it: whatever happened to it since would stand in the table.
  *
+ * Both hold for external crawlers' URLs too.  One of theirs that is deleted
+ * while the table is partial leaves MARK_OUTSIDE_GONE, which is forgotten as
+ * all else: what `known` has of it is older.
+ *
  * URLs that are leased are never forgotten.
  */
+#include "engine/frontier/lease_core.h"
 #include "engine/frontier/queue.h"
 #include "os/log.h"
 
@@ -29,7 +35,8 @@
 /* Bytes that a pending link may need; the first of a sub-table needs most. */
 #define ENTRY_BYTES 32
 #define ENTRY_BYTES_FIRST 384
-#define FORGETTABLE (1u << MARK_WAITING | 1u << MARK_DONE | 1u << MARK_SKIPPED)
+#define FORGETTABLE (1u << MARK_WAITING | 1u << MARK_DONE |                  \
+	1u << MARK_SKIPPED | 1u << MARK_OUTSIDE | 1u << MARK_OUTSIDE_GONE)
 #define LOAD_BATCH 4096
 #define HASH_BYTES 8
 
@@ -101,19 +108,34 @@ known_evict_count(struct frontier *f)
 }
 
 static void gate_open(struct frontier *);
-static void consider(struct frontier *);
 
+static void
+applied(struct ledger_query *query)
+{
+	struct known_evict *m = CONTAINER(query, struct known_evict, applied);
+	struct frontier *f = m->frontier;
+
+	m->waiting = false;
+	if (!full(f))
+		gate_open(f);
+	known_evict_consider(f);
+}
+
+/* Reads beside the groups need what is in the index, not what is durable. */
 static void
 forgotten(struct promise *p, enum err e)
 {
 	struct known_evict *m = CONTAINER(p, struct known_evict, promise);
 	struct frontier *f = m->frontier;
 
+	if (e == OK) {
+		ledger_barrier(f->ledger, &m->applied, f->loop, applied);
+		return;
+	}
+	/* Whoever goes on finds out himself. */
 	m->waiting = false;
-	/* Failed: whoever goes on finds out himself. */
-	if (e != OK || !full(f))
-		gate_open(f);
-	consider(f);
+	gate_open(f);
+	known_evict_consider(f);
 }
 
 /* False when nothing can go: all was asked for lately, or is leased. */
@@ -133,15 +155,15 @@ forget(struct frontier *f)
 	if (n == 0)
 		return false;
 	metric_add(&frontier_metrics[METRIC_KNOWN_FORGOTTEN], (int64_t)n);
+	m->evictions++;
 	m->partial = m->waiting = true;
 	m->promise.kept = forgotten;
 	ledger_promise(f->ledger, &m->promise);
 	return true;
 }
 
-/* Something was admitted, or a read came back. */
-static void
-consider(struct frontier *f)
+void
+known_evict_consider(struct frontier *f)
 {
 	struct known_evict *m = f->evict;
 
@@ -163,26 +185,30 @@ consider(struct frontier *f)
 
 /* --- asking -------------------------------------------------------------- */
 
+enum err
+known_evict_find(struct index *x, struct url_entry *e)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	char key[HASH_BYTES];
+	struct str value;
+
+	enum err err = index_get(x, INDEX_KNOWN, hash_key(e->hash, key), &a,
+	    &value, NULL);
+	if (err == OK && !record_parse(value, e))
+		err = ERR_CORRUPT;
+	if (err != OK || e->state == MARK_OUTSIDE_GONE)
+		e->state = KNOWN_NONE;
+	return err == ERR_ABSENT ? OK : err;
+}
+
 /* On the index thread: entries found keep their state, others get none. */
 static void
 look_up(struct ledger_query *query, struct index *x)
 {
 	struct submission *s = CONTAINER(query, struct submission, lookup);
-	FREED(arena_free) struct arena a = ARENA_INIT;
 
-	for (size_t i = 0; i < s->missing_n && s->result == OK; i++) {
-		struct url_entry *e = &s->missing[i];
-		char key[HASH_BYTES];
-		struct str value;
-		enum err err = index_get(x, INDEX_KNOWN, hash_key(e->hash,
-		    key), &a, &value, NULL);
-		e->state = KNOWN_NONE;
-		if (err == OK && !record_parse(value, e))
-			err = ERR_CORRUPT;
-		if (err != OK && err != ERR_ABSENT)
-			s->result = err;
-		arena_reset(&a);
-	}
+	for (size_t i = 0; i < s->missing_n && s->result == OK; i++)
+		s->result = known_evict_find(x, &s->missing[i]);
 }
 
 static void
@@ -235,7 +261,7 @@ looked_up(struct ledger_query *query)
 	f->evict->reads--;
 	admit_those_answered(f);
 	ask_those_held(f);
-	consider(f);
+	known_evict_consider(f);
 }
 
 /* Links that the table cannot answer for. */
@@ -362,7 +388,7 @@ known_evict_submit(struct mail *m)
 	s->result = OK;
 	list_put(&f->evict->held, &s->held_node);
 	ask_those_held(f);
-	consider(f);
+	known_evict_consider(f);
 }
 
 bool
@@ -389,7 +415,7 @@ known_evict_read_back(struct frontier *f)
 {
 	CHECK(f->evict->reads > 0);
 	f->evict->reads--;
-	consider(f);
+	known_evict_consider(f);
 }
 
 /* --- loading ------------------------------------------------------------- */

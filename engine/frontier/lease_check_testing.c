@@ -9,6 +9,21 @@ struct sums {
 	uint64_t active, completed, leased;
 };
 
+/* In the known table, or where it was evicted to. */
+static uint8_t
+find_state(struct frontier *f, uint64_t hash, uint32_t *date)
+{
+	struct url_entry e = { .hash = hash };
+	uint8_t mark = lease_state(f, hash, date);
+
+	if (mark == KNOWN_NONE && known_evict_is_partial(f)) {
+		CHECK(known_evict_find(ledger_index(f->ledger), &e) == OK);
+		mark = e.state;
+		*date = e.date;
+	}
+	return mark;
+}
+
 static void
 check_url(struct frontier *f, struct sums *s, uint32_t date, struct str url)
 {
@@ -16,9 +31,9 @@ check_url(struct frontier *f, struct sums *s, uint32_t date, struct str url)
 	uint64_t hash = lease_hash(f, q->crawl->id, q->id, url);
 	const struct lease_out *l = lease_out_find(f->leases, hash);
 	uint32_t known;
-	uint8_t mark;
+	uint8_t mark = find_state(f, hash, &known);
 
-	CHECK(url_table_get(f->known, hash, &known, &mark));
+	CHECK(mark == MARK_OUTSIDE || mark == MARK_OUTSIDE_LEASED);
 	CHECK(known == date);
 	CHECK((l != NULL) == (mark == MARK_OUTSIDE_LEASED));
 	CHECK(l == NULL || (l->batch->queue == q && l->date == date &&

@@ -115,8 +115,12 @@ struct lease_outs {
 
 /* --- the service ---------------------------------------------------------- */
 
-/* In the known table: neither loaded nor forgotten with crawls of ours. */
-enum { MARK_OUTSIDE = 5, MARK_OUTSIDE_LEASED = 6 };  /* date 0: completed */
+/* States in the known table, beside those of crawls of ours. */
+enum {
+	MARK_OUTSIDE = 5,            /* date 0: completed */
+	MARK_OUTSIDE_LEASED = 6,
+	MARK_OUTSIDE_GONE = 7,       /* purged; what `known` says is older */
+};
 
 #define DATE_NEVER UINT32_MAX
 /* Ready queues stand apart by the number of leased URLs: 0 to 31, more. */
@@ -142,6 +146,7 @@ struct lease_new {
 struct lease_reader {
 	struct index_iter *iter;             /* NULL: none */
 	uint64_t group;                      /* it shows all up to this one */
+	uint64_t evictions;                  /* from the known table, by then */
 	int64_t end_ns;                      /* monotonic: of its use */
 	/* It stands in this queue (crawl4 queue4) or right behind it. */
 	uint64_t queue;
@@ -228,6 +233,20 @@ void lease_answer(struct lease_call *);
  * called on the ledger's loop. */
 void lease_read(struct lease_call *, bool beside,
     ledger_query_run *run, ledger_query_done *done);
+/*
+ * A read that is compared with the known table, or asks what was evicted from
+ * it: nothing is evicted from its beginning until done() returns.  First ask
+ * whether it may begin; when it may not, again() is called once it may be asked
+ * for again.
+ */
+bool lease_may_read(struct lease_call *, void (*again)(struct lease_call *));
+void lease_read_known(struct lease_call *, bool beside,
+    ledger_query_run *run, ledger_query_done *done);
+/*
+ * The state and the date of a URL in the known table.  KNOWN_NONE: it is
+ * unknown, or it is known to the index alone; see known_evict_is_partial().
+ */
+uint8_t lease_state(const struct frontier *, uint64_t hash, uint32_t *date);
 /* done() of a read that is answered at once. */
 void lease_answer_read(struct ledger_query *);
 /* ... when what it depends on is durable. */

@@ -181,6 +181,8 @@ struct lease_walk {
 	bool in_queue, ended;
 	uint64_t seen;                       /* matches, skipped ones too */
 	uint32_t *ids;                       /* purge: the entries' queues */
+	struct url_entry *evicted;           /* ... and states outside memory */
+	bool partial;                        /* some are outside memory */
 	/* For crawls of this engine, which use these instead of `queues` and
 	 * `from`. */
 	struct crawl *held;                  /* or NULL; it may be deleted */
@@ -206,9 +208,10 @@ bool lease_list_wants(struct lease_list *);
 bool lease_list_complete(const struct lease_list *);
 /* Entries of one piece. */
 #define LIST_PIECE_ENTRIES 1024u
-/* Delete a URL's record.  False: the URL is not known. */
-bool lease_purge(struct lease_queue *, uint64_t hash, struct str url,
-    uint32_t before_s);
+/* Delete a URL's record; `evicted` has its hash, and its state where the known
+ * table does not have it.  False: the URL is not known. */
+bool lease_purge(struct lease_queue *, const struct url_entry *evicted,
+    struct str url, uint32_t before_s);
 
 /* --- lease_scan.c: which listing reads its next piece --------------------- */
 

@@ -151,6 +151,8 @@ reader_close(struct lease_reader *r)
 /*
  * An iterator that shows all puts into these queues.  It may show more records
  * of them than there are: what a walk meets is looked up before it is leased.
+ * That takes what the known table does not have as it stands in the index, so
+ * an iterator ends with the next eviction.
  */
 static void
 reader_open(struct lease_reader *r, const struct lease_get *g,
@@ -158,13 +160,15 @@ reader_open(struct lease_reader *r, const struct lease_get *g,
 {
 	int64_t now = clock_mono().ns;
 
-	if (r->iter != NULL && (r->group < g->put_group || now >= r->end_ns))
+	if (r->iter != NULL && (r->group < g->put_group || now >= r->end_ns ||
+	    r->evictions != g->evictions))
 		reader_close(r);
 	r->far = false;
 	if (r->iter != NULL)
 		return;
 	r->iter = index_iter_new(x, INDEX_URL);
 	r->group = g->applied;
+	r->evictions = g->evictions;
 	r->end_ns = now + READER_NS;
 }
 
@@ -367,14 +371,14 @@ add_url(struct lease_get *g, struct lease_pick *p,
 	g->bytes += m->url.n + m->metadata.n + sizeof(*g->urls);
 }
 
-/* As the walk saw it, it still waits. */
+/* As the walk saw it, it still waits; so do URLs that were evicted. */
 static bool
 still_waits(const struct frontier *f, const struct met *m)
 {
 	uint32_t date;
-	uint8_t mark;
+	uint8_t mark = lease_state(f, m->hash, &date);
 
-	return url_table_get(f->known, m->hash, &date, &mark) &&
+	return mark == KNOWN_NONE ? known_evict_is_partial(f) :
 	    mark == MARK_OUTSIDE && date == m->date;
 }
 
@@ -626,6 +630,14 @@ walked(struct ledger_query *query)
 	round_begin(g);
 }
 
+/* In the order of the groups: there may have been more of them meanwhile. */
+static void
+walk_later(struct lease_call *c)
+{
+	if (lease_may_read(c, walk_later))
+		lease_read_known(c, false, walk, walked);
+}
+
 static void
 round_begin(struct lease_get *g)
 {
@@ -656,9 +668,13 @@ round_begin(struct lease_get *g)
 	arena_reset(&g->walk);
 	/* Beside the groups if the index has all of these queues. */
 	bool beside = g->put_group <= g->applied;
+	if (!lease_may_read(&g->call, walk_later))
+		return;
+	g->evictions = f->evict->evictions;
 	if (beside)
 		f->leases->reader_asked_ns = f->leases->now_ns;
-	lease_read(&g->call, beside, beside ? walk_beside : walk, walked);
+	lease_read_known(&g->call, beside, beside ? walk_beside : walk,
+	    walked);
 }
 
 /* Such a get is answered at once, however long that takes. */

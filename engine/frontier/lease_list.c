@@ -189,8 +189,21 @@ key_of_entry(struct lease_list *l)
 	return arena_copy(&l->arena, key);
 }
 
+/* What a purge must know of an entry that the known table may not have. */
 static enum err
-add_entry(struct lease_list *l, struct str key, struct str value)
+find_evicted(const struct lease_list *l, struct index *x, struct str url)
+{
+	const struct lease_walk *w = l->walk;
+	struct url_entry *e = &w->evicted[l->n];
+
+	*e = (struct url_entry){ .hash = lease_hash(l->call.frontier,
+	    w->crawl, w->ids[l->n], url) };
+	return w->partial ? known_evict_find(x, e) : OK;
+}
+
+static enum err
+add_entry(struct lease_list *l, struct index *x, struct str key,
+    struct str value)
 {
 	struct lease_walk *w = l->walk;
 	struct lease_entry *e = &l->entries[l->n];
@@ -218,6 +231,10 @@ add_entry(struct lease_list *l, struct str key, struct str value)
 		return OK;
 	e->key = key_of_entry(l);
 	e->url = arena_copy(&l->arena, url);
+	enum err err = l->kind == LEASE_PURGE_URLS ?
+	    find_evicted(l, x, url) : OK;
+	if (err != OK)
+		return err;
 	e->metadata = l->ours || l->kind == LEASE_PURGE_URLS ? STR_NONE :
 	    arena_copy(&l->arena, (struct str){ v.p, v.n });
 	l->n++;
@@ -273,7 +290,7 @@ walk_urls(struct ledger_query *q, struct index *x)
 			continue;
 		}
 		bytes += key.n + value.n;
-		e = add_entry(l, key, value);
+		e = add_entry(l, x, key, value);
 		index_iter_next(w->urls);
 	}
 	l->call.result = e;
@@ -289,9 +306,8 @@ purge(struct lease_list *l)
 	l->count -= l->n;
 	for (size_t i = 0; i < l->n; i++) {
 		struct lease_queue *q = lease_queue_of(f, w->crawl, w->ids[i]);
-		struct str url = l->entries[i].url;
-		if (q != NULL && lease_purge(q, lease_hash(f, w->crawl,
-		    q->id, url), url, before))
+		if (q != NULL && lease_purge(q, &w->evicted[i],
+		    l->entries[i].url, before))
 			l->count++;
 	}
 	l->n = 0;
@@ -460,6 +476,20 @@ begin_walk(struct lease_list *l)
 	return count_open(l);
 }
 
+static void
+read_purge(struct lease_call *c)
+{
+	struct lease_list *l = CONTAINER(c, struct lease_list, call);
+	struct lease_walk *w = l->walk;
+
+	if (!lease_may_read(c, read_purge))
+		return;
+	w->partial = known_evict_is_partial(c->frontier);
+	w->evicted = ARENA_ARRAY(&l->arena, struct url_entry,
+	    LIST_PIECE_ENTRIES);
+	lease_read_known(c, w->urls != NULL, walk_urls, urls_walked);
+}
+
 void
 lease_list_read(struct lease_list *l)
 {
@@ -469,7 +499,9 @@ lease_list_read(struct lease_list *l)
 	l->entries = ARENA_ARRAY(&l->arena, struct lease_entry,
 	    LIST_PIECE_ENTRIES);
 	l->walk->ids = ARENA_ARRAY(&l->arena, uint32_t, LIST_PIECE_ENTRIES);
-	if (l->kind != LEASE_LIST_QUEUES)
+	if (l->kind == LEASE_PURGE_URLS)
+		read_purge(&l->call);
+	else if (l->kind != LEASE_LIST_QUEUES)
 		lease_read(&l->call, beside, walk_urls, urls_walked);
 	else if (l->ours)
 		lease_read(&l->call, beside, lease_view_queues, urls_walked);
@@ -531,23 +563,37 @@ lease_list(struct frontier *f, struct lease_list *l)
 static void run_status(struct lease_call *);
 
 /* On the index thread. */
-static void
-read_status(struct ledger_query *query, struct index *x)
+static enum err
+find_status(struct lease_status_of *s, struct index *x)
 {
-	struct lease_status_of *s = CONTAINER(query,
-	    struct lease_status_of, call.query);
 	FREED(buf_free) struct buf key = BUF_INIT;
+	struct url_entry known = { .hash = s->hash };
 	struct str value;
+	enum err e;
 
+	if (s->evicted) {
+		e = known_evict_find(x, &known);
+		if (e != OK || known.state == KNOWN_NONE)
+			return e == OK ? ERR_ABSENT : e;
+		s->date_s = known.date;
+	}
 	url_key(s->crawl_id, s->queue_id, s->date_s, s->url, &key);
-	enum err e = index_get(x, INDEX_URL, buf_str(&key), &s->arena, &value,
-	    NULL);
+	e = index_get(x, INDEX_URL, buf_str(&key), &s->arena, &value, NULL);
 	struct reader in = reader_of(e == OK ? value : STR_NONE);
 	s->entry.date_s = s->date_s;
 	s->entry.created_s = read_be32(&in);
 	read_u8(&in);
 	s->entry.metadata = (struct str){ in.p, in.n };
-	s->call.result = e == OK && in.bad ? ERR_CORRUPT : e;
+	return e == OK && in.bad ? ERR_CORRUPT : e;
+}
+
+static void
+read_status(struct ledger_query *query, struct index *x)
+{
+	struct lease_status_of *s = CONTAINER(query,
+	    struct lease_status_of, call.query);
+
+	s->call.result = find_status(s, x);
 }
 
 static void
@@ -571,26 +617,29 @@ run_status(struct lease_call *c)
 	struct lease_crawl *crawl = lease_find_crawl(f, s->crawl);
 	struct lease_queue *q = name.n == 0 ? NULL :
 	    lease_find_queue(crawl, name);
-	uint8_t mark;
 
 	s->entry.url = s->url;
 	s->entry.key = name;
-	uint64_t hash = q == NULL ? 0 : lease_hash(f, crawl->id, q->id, s->url);
-	if (name.n == 0 || q == NULL ||
-	    !url_table_get(f->known, hash, &s->date_s, &mark)) {
+	s->hash = q == NULL ? 0 : lease_hash(f, crawl->id, q->id, s->url);
+	uint8_t mark = q == NULL ? MARK_OUTSIDE_GONE :
+	    lease_state(f, s->hash, &s->date_s);
+	s->evicted = mark == KNOWN_NONE && known_evict_is_partial(f);
+	if (!s->evicted && (mark == KNOWN_NONE || mark == MARK_OUTSIDE_GONE)) {
 		c->result = name.n == 0 ? ERR_INPUT : ERR_ABSENT;
 		lease_answer_durable(c);
 		return;
 	}
 	/* The index does not have it yet, or not as it is now. */
-	if (map_get_id(&f->leases->fresh, hash) != NULL &&
+	if (map_get_id(&f->leases->fresh, s->hash) != NULL &&
 	    ledger_health(f->ledger) != LEDGER_FAILED) {
 		lease_promise(f, &c->promise, status_kept);
 		return;
 	}
+	if (!lease_may_read(c, run_status))
+		return;
 	s->crawl_id = crawl->id;
 	s->queue_id = q->id;
-	lease_read(c, false, read_status, lease_answer_read);
+	lease_read_known(c, false, read_status, lease_answer_read);
 }
 
 void

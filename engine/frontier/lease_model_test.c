@@ -17,6 +17,8 @@
 #define STEPS (SANITIZED ? 500u : 2500u)
 #define SEEDS ROUNDS(5u)
 #define RELAXED_SEEDS 2u
+/* Room in the known table for seven of the 64 URLs. */
+#define KNOWN_BYTES_FEW ((size_t)3 << 10)
 
 struct m_url {
 	bool there;
@@ -42,6 +44,7 @@ struct model {
 	unsigned metas;
 	bool relaxed;                /* then only the process dies */
 	bool doubt;                  /* a get was under way at the crash */
+	bool evicted;                /* the known table had not all URLs */
 	/* Until then ended leases may be back: the clock was set back while
 	 * nobody looked. */
 	int64_t set_back;
@@ -168,6 +171,7 @@ compare(struct model *m)
 	assert_int_equal(m->rig.frontier->leases->delay_s, m->delay);
 	rig_run(&m->rig);
 	lease_check(m->rig.frontier);
+	m->evicted |= known_evict_is_partial(m->rig.frontier);
 }
 
 static struct lease_queue *
@@ -574,11 +578,10 @@ step(struct model *m)
 }
 
 static void
-nothing_acknowledged_is_lost(void **state)
+live_through(size_t known_bytes_max)
 {
 	static struct model m;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS + RELAXED_SEEDS; seed++) {
 		memset(&m, 0, sizeof(m));
 		m.random = seed;
@@ -599,12 +602,28 @@ nothing_acknowledged_is_lost(void **state)
 			    64 << 20;
 		}
 		m.rig.options.lease_relaxed = m.relaxed;
+		m.rig.options.known_bytes_max = known_bytes_max;
 		rig_open(&m.rig);
 		for (unsigned i = 0; i < STEPS; i++)
 			step(&m);
+		assert_int_equal(m.evicted, known_bytes_max != 0);
 		rig_close(&m.rig);
 		arena_free(&m.rig.arena);
 	}
+}
+
+static void
+nothing_acknowledged_is_lost(void **state)
+{
+	(void)state;
+	live_through(0);
+}
+
+static void
+nothing_is_lost_with_few_urls_in_memory(void **state)
+{
+	(void)state;
+	live_through(KNOWN_BYTES_FEW);
 }
 
 /* --- many at a time ------------------------------------------------------- */
@@ -658,13 +677,13 @@ storm(struct model *m)
 }
 
 static void
-verbs_that_overlap_agree(void **state)
+storms(size_t known_bytes_max)
 {
 	static struct model m;
 
-	(void)state;
 	m = (struct model){ .random = 77 };
 	rig_init(&m.rig);
+	m.rig.options.known_bytes_max = known_bytes_max;
 	rig_open(&m.rig);
 	out_control(&m.rig, LEASE_SET_DELAY, "", "", 0, NULL);
 	for (unsigned i = 0; i < ROUNDS(400u); i++) {
@@ -672,8 +691,24 @@ verbs_that_overlap_agree(void **state)
 		if (i % 50 == 49)
 			out_restart(&m.rig, i % 100 == 99);
 	}
+	assert_int_equal(known_evict_is_partial(m.rig.frontier),
+	    known_bytes_max != 0);
 	rig_close(&m.rig);
 	arena_free(&m.rig.arena);
+}
+
+static void
+verbs_that_overlap_agree(void **state)
+{
+	(void)state;
+	storms(0);
+}
+
+static void
+they_agree_with_few_urls_in_memory(void **state)
+{
+	(void)state;
+	storms(KNOWN_BYTES_FEW);
 }
 
 int
@@ -682,8 +717,14 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(nothing_acknowledged_is_lost,
 		    world_setup, world_teardown),
+		cmocka_unit_test_setup_teardown(
+		    nothing_is_lost_with_few_urls_in_memory, world_setup,
+		    world_teardown),
 		cmocka_unit_test_setup_teardown(verbs_that_overlap_agree,
 		    world_setup, world_teardown),
+		cmocka_unit_test_setup_teardown(
+		    they_agree_with_few_urls_in_memory, world_setup,
+		    world_teardown),
 	};
 
 	return cmocka_run_group_tests_name("outside_model", tests, NULL,

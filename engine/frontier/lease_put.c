@@ -3,7 +3,8 @@
  * keeps a creation date that only the index has: then the put stands still
  * until the index has answered for all its items from there on, and the puts of
  * its stream behind it wait.  A new URL, and one that is known already, cost no
- * read.
+ * read, unless the known table has not all URLs: then the index is asked for
+ * each that the table does not have.
  */
 #include "engine/frontier/lease_crawl.h"
 
@@ -111,6 +112,38 @@ move_to(struct target *t, uint32_t date)
 
 /* --- one item ------------------------------------------------------------- */
 
+/* False, always, but for an item for which the index could not be read. */
+static bool
+ask_index(const struct target *t, struct lease_item *i, bool known)
+{
+	i->asking = i->asking == ASK_FAILED ? ASK_FAILED : ASK_NOW;
+	i->asked_hash = t->hash;
+	i->asked_crawl = t->queue->crawl->id;
+	i->asked_queue = t->queue->id;
+	i->asked_date = t->date;
+	i->asked_known = known;
+	i->asked_evictions = t->frontier->evict->evictions;
+	i->status = LEASE_FAIL;
+	return i->asking == ASK_FAILED;
+}
+
+/*
+ * Set `*there` to whether the URL is known, and its date; false: ask the index.
+ * What that said holds until something is evicted: a URL that it knew has come
+ * back into the table, of any other it knew nothing.
+ */
+static bool
+find_known(struct target *t, const struct lease_item *i, bool *there)
+{
+	const struct frontier *f = t->frontier;
+	uint8_t mark = lease_state(f, t->hash, &t->date);
+
+	*there = mark != KNOWN_NONE && mark != MARK_OUTSIDE_GONE;
+	return mark != KNOWN_NONE || !known_evict_is_partial(f) ||
+	    (i->asking == ASK_ANSWERED && i->asked_hash == t->hash &&
+	    i->asked_known && i->asked_evictions == f->evict->evictions);
+}
+
 /* Where the creation date of a known record stands; false: ask the index. */
 static bool
 find_created(struct target *t, struct lease_item *i)
@@ -128,14 +161,7 @@ find_created(struct target *t, struct lease_item *i)
 		return true;
 	}
 	t->created = i->asked_created;
-	if (i->asking == ASK_ANSWERED && i->asked_hash == t->hash)
-		return true;
-	i->asking = i->asking == ASK_FAILED ? ASK_FAILED : ASK_NOW;
-	i->asked_hash = t->hash;
-	i->asked_crawl = t->queue->crawl->id;
-	i->asked_queue = t->queue->id;
-	i->asked_date = t->date;
-	return false;
+	return i->asking == ASK_ANSWERED && i->asked_hash == t->hash;
 }
 
 static uint32_t
@@ -163,7 +189,6 @@ apply_item(struct frontier *f, struct lease_item *i, bool only_ask)
 	struct target t = { .frontier = f, .url = i->url };
 	struct lease_crawl *c = lease_find_crawl(f, i->crawl);
 	struct str key;
-	uint8_t mark;
 
 	i->status = LEASE_SKIPPED;
 	if (!well_formed(i, &key))
@@ -172,14 +197,13 @@ apply_item(struct frontier *f, struct lease_item *i, bool only_ask)
 	bool there = false;
 	if (t.queue != NULL) {
 		t.hash = lease_hash(f, c->id, t.queue->id, t.url);
-		there = url_table_get(f->known, t.hash, &t.date, &mark);
+		if (!find_known(&t, i, &there))
+			return ask_index(&t, i, true);
 	}
 	if (there && !i->known)
 		return true;
-	if (there && !find_created(&t, i)) {
-		i->status = LEASE_FAIL;
-		return i->asking == ASK_FAILED;
-	}
+	if (there && !find_created(&t, i))
+		return ask_index(&t, i, false);
 	if (only_ask)
 		return true;
 	i->status = LEASE_OK;
@@ -237,6 +261,7 @@ finish(struct lease_put *p)
 
 	if (s != NULL)
 		s->waiting = NULL;
+	known_evict_consider(f);
 	if (ledger_health(f->ledger) == LEDGER_FAILED) {
 		p->call.result = ERR_BROKEN;
 		answered(&p->call);
@@ -249,28 +274,58 @@ finish(struct lease_put *p)
 	return more;
 }
 
-/* On the index thread: when were those records created? */
+/* The item's state, if the table did not have it; then its creation date. */
+static enum err
+look_up_item(struct lease_item *i, struct index *x)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
+	struct url_entry known = { .hash = i->asked_hash };
+	struct str value;
+	enum err e;
+
+	if (i->asked_known) {
+		e = known_evict_find(x, &known);
+		i->asked_state = known.state;
+		i->asked_date = known.date;
+		if (e != OK || known.state == KNOWN_NONE)
+			return e;
+	}
+	url_key(i->asked_crawl, i->asked_queue, i->asked_date, i->url, &key);
+	e = index_get(x, INDEX_URL, buf_str(&key), &a, &value, NULL);
+	struct reader in = reader_of(e == OK ? value : STR_NONE);
+	i->asked_created = read_be32(&in);
+	return e == OK && in.bad ? ERR_CORRUPT : e;
+}
+
+/* On the index thread. */
 static void
 look_up(struct ledger_query *q, struct index *x)
 {
 	struct lease_put *p = CONTAINER(q, struct lease_put, call.query);
-	FREED(arena_free) struct arena a = ARENA_INIT;
-	FREED(buf_free) struct buf key = BUF_INIT;
 
 	for (size_t k = p->at; k < p->items_n; k++) {
 		struct lease_item *i = &p->items[k];
-		struct str value;
-		if (i->asking != ASK_NOW)
-			continue;
-		url_key(i->asked_crawl, i->asked_queue, i->asked_date, i->url,
-		    &key);
-		enum err e = index_get(x, INDEX_URL, buf_str(&key), &a, &value,
-		    NULL);
-		struct reader in = reader_of(e == OK ? value : STR_NONE);
-		i->asked_created = read_be32(&in);
-		i->asking = in.bad ? ASK_FAILED : ASK_ANSWERED;
-		arena_reset(&a);
+		if (i->asking == ASK_NOW)
+			i->asking = look_up_item(i, x) == OK ? ASK_ANSWERED :
+			    ASK_FAILED;
 	}
+}
+
+/* What the index knew comes back, unless another put has brought it. */
+static void
+recall(struct frontier *f, const struct lease_item *i)
+{
+	uint32_t date;
+
+	if (!i->asked_known || i->asking != ASK_ANSWERED ||
+	    i->asked_state == KNOWN_NONE ||
+	    i->asked_evictions != f->evict->evictions ||
+	    lease_state(f, i->asked_hash, &date) != KNOWN_NONE ||
+	    lease_queue_of(f, i->asked_crawl, i->asked_queue) == NULL)
+		return;
+	url_table_set(f->known, i->asked_hash, i->asked_date, MARK_OUTSIDE);
+	metric_add(&frontier_metrics[METRIC_KNOWN_RECALLED], 1);
 }
 
 static void run_stream(struct lease_put *);
@@ -279,23 +334,40 @@ static void
 looked_up(struct ledger_query *q)
 {
 	struct lease_put *p = CONTAINER(q, struct lease_put, call.query);
+	struct frontier *f = p->call.frontier;
 
-	lease_now(p->call.frontier);
-	lease_out_expire(p->call.frontier);
+	lease_now(f);
+	lease_out_expire(f);
+	for (size_t k = p->at; k < p->items_n; k++)
+		recall(f, &p->items[k]);
 	run_stream(p);
+}
+
+static void
+run_again(struct lease_call *c)
+{
+	run_stream(CONTAINER(c, struct lease_put, call));
 }
 
 static void
 ask(struct lease_put *p)
 {
 	struct frontier *f = p->call.frontier;
+	bool partial = known_evict_is_partial(f);
+	int64_t asked = 0;
 
-	for (size_t k = p->at + 1; k < p->items_n; k++)
-		if (p->items[k].known)
-			apply_item(f, &p->items[k], true);
 	if (p->stream != NULL)
 		p->stream->waiting = p;
-	lease_read(&p->call, false, look_up, looked_up);
+	if (!lease_may_read(&p->call, run_again))
+		return;
+	for (size_t k = p->at; k < p->items_n; k++) {
+		if (k > p->at && (partial || p->items[k].known))
+			apply_item(f, &p->items[k], true);
+		asked += p->items[k].asking == ASK_NOW &&
+		    p->items[k].asked_known;
+	}
+	metric_add(&frontier_metrics[METRIC_KNOWN_ASKED], asked);
+	lease_read_known(&p->call, false, look_up, looked_up);
 }
 
 /* True when it is finished and others of its stream are held. */
@@ -333,8 +405,10 @@ put_arrived(struct lease_call *c)
 	struct lease_put *p = CONTAINER(c, struct lease_put, call);
 
 	p->at = 0;
-	for (size_t i = 0; i < p->items_n; i++)
+	for (size_t i = 0; i < p->items_n; i++) {
 		p->items[i].asking = ASK_NOT;
+		p->items[i].asked_known = false;
+	}
 	list_init(&p->held_node);
 	if (p->stream != NULL && p->stream->waiting != NULL)
 		list_put(&p->stream->held, &p->held_node);
@@ -350,30 +424,45 @@ lease_put(struct frontier *f, struct lease_put *p)
 
 /* --- purging: a record goes ----------------------------------------------- */
 
+/* Its state before, from the table or else as it was evicted. */
+static bool
+find_purged(struct target *t, const struct url_entry *evicted)
+{
+	uint8_t mark = lease_state(t->frontier, t->hash, &t->date);
+
+	if (mark == KNOWN_NONE && known_evict_is_partial(t->frontier)) {
+		mark = evicted->state;
+		t->date = evicted->date;
+	}
+	return mark != KNOWN_NONE && mark != MARK_OUTSIDE_GONE;
+}
+
 bool
-lease_purge(struct lease_queue *q, uint64_t hash, struct str url,
-    uint32_t before_s)
+lease_purge(struct lease_queue *q, const struct url_entry *evicted,
+    struct str url, uint32_t before_s)
 {
 	struct frontier *f = q->crawl->frontier;
 	struct target t = { .frontier = f, .queue = q, .url = url,
-	    .hash = hash };
-	uint8_t mark;
+	    .hash = evicted->hash };
 
-	if (!url_table_get(f->known, hash, &t.date, &mark))
+	if (!find_purged(&t, evicted))
 		return false;
 	/* It went and was created anew since the walk began. */
-	const struct lease_new *n = map_get_id(&f->leases->fresh, hash);
+	const struct lease_new *n = map_get_id(&f->leases->fresh, t.hash);
 	if (n != NULL && n->created >= before_s)
 		return false;
-	t.lease = lease_out_find(f->leases, hash);
+	t.lease = lease_out_find(f->leases, t.hash);
 	drop_record(&t);
 	if (t.lease != NULL)
 		lease_out_end(f, t.lease);
 	lease_count(q, -(t.date != 0), -(t.date == 0));
 	if (t.date != 0 && t.lease == NULL)
 		left(&t);
-	url_table_remove(f->known, hash);
-	lease_fresh_drop(f->leases, hash);
+	if (known_evict_is_partial(f))
+		url_table_set(f->known, t.hash, 0, MARK_OUTSIDE_GONE);
+	else
+		url_table_remove(f->known, t.hash);
+	lease_fresh_drop(f->leases, t.hash);
 	lease_touch(q);
 	turn_place(q);
 	return true;

@@ -583,10 +583,9 @@ load_urls(struct frontier *f, struct index_batch *b, struct why *w)
 	struct index *x = ledger_index(f->ledger);
 	uint32_t slots_n = o->slots_n;
 	struct loading l = { .frontier = f, .batch = b,
-	    .known = known_evict_load_begin(f, 0),
+	    .known = known_evict_load_begin(f, frontier_load_urls(f)),
 	    .counts = mem_array(MAX(slots_n, 1), sizeof(*l.counts)) };
 
-	url_table_expect(f->known, frontier_load_urls(f));
 	for (uint32_t slot = 0; slot < slots_n; slot++)
 		l.counts[slot].next_due = DATE_NEVER;
 	enum err e = url_load(&(struct url_load){ .index = x, .from = STR(""),

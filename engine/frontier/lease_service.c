@@ -35,6 +35,51 @@ lease_read(struct lease_call *c, bool beside,
 	    &c->query, c->frontier->loop, run, done);
 }
 
+static void
+gate_opened(struct frontier *f, struct eviction_wait *g)
+{
+	struct lease_call *c = CONTAINER(g, struct lease_call, gate);
+
+	lease_now(f);
+	lease_out_expire(f);
+	c->again(c);
+}
+
+bool
+lease_may_read(struct lease_call *c, void (*again)(struct lease_call *))
+{
+	c->again = again;
+	c->gate.open = gate_opened;
+	return known_evict_may_read(c->frontier, &c->gate);
+}
+
+/* The call may be gone, or reading again, when its done() returns. */
+static void
+read_known(struct ledger_query *q)
+{
+	struct lease_call *c = CONTAINER(q, struct lease_call, query);
+	struct frontier *f = c->frontier;
+
+	c->read(q);
+	known_evict_read_back(f);
+}
+
+void
+lease_read_known(struct lease_call *c, bool beside,
+    ledger_query_run *run, ledger_query_done *done)
+{
+	c->read = done;
+	lease_read(c, beside, run, read_known);
+}
+
+uint8_t
+lease_state(const struct frontier *f, uint64_t hash, uint32_t *date)
+{
+	uint8_t mark;
+
+	return url_table_get(f->known, hash, date, &mark) ? mark : KNOWN_NONE;
+}
+
 void
 lease_answer_read(struct ledger_query *q)
 {

@@ -54,6 +54,10 @@ struct lease_call {
 	bool ends_itself;            /* when cancelled: it has state to free */
 	atomic_bool cancelled;
 	void (*run)(struct lease_call *);
+	/* Reads that wait for the known table. */
+	struct eviction_wait gate;
+	void (*again)(struct lease_call *);
+	ledger_query_done *read;
 };
 /*
  * Nobody waits for the answer any more: what has not begun is not done, and a
@@ -77,10 +81,12 @@ struct lease_item {
 	uint64_t date_s;             /* known: when it is due; 0: completed */
 	uint64_t created_s;
 	enum lease_status status;  /* the answer */
-	/* The frontier's own: creation dates that the index was asked for. */
-	uint64_t asked_hash;
+	/* The frontier's own: what the index was asked for.  The state is that
+	 * of a URL that the known table does not have. */
+	uint64_t asked_hash, asked_evictions;
 	uint32_t asked_crawl, asked_queue, asked_date, asked_created;
-	uint8_t asking;
+	uint8_t asking, asked_state;
+	bool asked_known;
 };
 
 /* Puts of one stream are applied in the order in which they were sent. */
@@ -143,6 +149,7 @@ struct lease_get {
 	size_t picks_n, picks_cap, misses, urls_cap, bytes;
 	int64_t piece_end_ns;        /* monotonic */
 	uint64_t put_group, applied; /* of the round's queues; in the index */
+	uint64_t evictions;          /* of the known table, as it begins */
 	uint32_t now_s;
 };
 void lease_get(struct frontier *, struct lease_get *);
@@ -220,6 +227,8 @@ struct lease_status_of {
 	struct lease_entry entry;
 	/* The frontier's own. */
 	uint32_t crawl_id, queue_id, date_s;
+	uint64_t hash;
+	bool evicted;                        /* or unknown: the index says */
 };
 void lease_status_of(struct frontier *, struct lease_status_of *);
 
