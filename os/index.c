@@ -1,7 +1,10 @@
 #include "os/index.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <rocksdb/c.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
 
 /*
  * A busy family takes memory in large blocks; for the others small ones do, so
@@ -59,6 +62,7 @@ struct index {
 	rocksdb_readoptions_t *read, *read_long;
 	rocksdb_flushoptions_t *flush;
 	const void *context;
+	atomic_bool held;            /* files of `url` are not merged */
 };
 
 struct index_batch {
@@ -227,6 +231,7 @@ set_family(struct index *x, enum index_family f, rocksdb_options_t *base)
 		    DIGEST_BLOOM_SHARE);
 	}
 	if (f == INDEX_URL) {
+		rocksdb_options_set_disable_auto_compactions(o, x->held);
 		rocksdb_options_set_level0_file_num_compaction_trigger(o,
 		    URL_RUNS_MERGED);
 		rocksdb_options_set_level0_slowdown_writes_trigger(o,
@@ -267,6 +272,41 @@ open_database(struct index *x, const char *dir, rocksdb_options_t *base,
 	return tell(w, dir, text);
 }
 
+/* Bytes of all tables, of any family. */
+static uint64_t
+count_table_bytes(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	struct stat st;
+	uint64_t bytes = 0;
+
+	while (d != NULL && (e = readdir(d)) != NULL)
+		if (str_ends(str_of(e->d_name), STR(".sst")) &&
+		    fstatat(dirfd(d), e->d_name, &st, 0) == 0)
+			bytes += (uint64_t)st.st_size;
+	if (d != NULL)
+		closedir(d);
+	return bytes;
+}
+
+void
+index_release(struct index *x)
+{
+	static const char *const key = "disable_auto_compactions";
+	static const char *const value = "false";
+	char *text = NULL;
+
+	if (!atomic_load_explicit(&x->held, memory_order_relaxed) ||
+	    !atomic_exchange(&x->held, false))
+		return;
+	rocksdb_set_options_cf(x->db, x->handles[INDEX_URL], 1, &key, &value,
+	    &text);
+	/* RocksDB records options; the disk may be full.  Later, then. */
+	atomic_store(&x->held, text != NULL);
+	rocksdb_free(text);
+}
+
 enum err
 index_open(const char *dir, const struct index_options *given,
     struct index **out, struct why *w)
@@ -284,6 +324,8 @@ index_open(const char *dir, const struct index_options *given,
 	in.write_buffers = MAX(in.write_buffers, 2);
 	if (in.block_cache_bytes == 0)
 		in.block_cache_bytes = DEFAULT_BLOCK_CACHE_BYTES;
+	x->held = !in.in_memory && !in.read_only &&
+	    count_table_bytes(dir) >= INDEX_HELD_BYTES_MIN;
 	x->cache = rocksdb_cache_create_lru(in.block_cache_bytes);
 	x->write = rocksdb_writeoptions_create();
 	rocksdb_writeoptions_disable_WAL(x->write, 1);
@@ -422,6 +464,7 @@ index_flush(struct index *x, struct str key, struct str value, struct why *w)
 {
 	enum err e = OK;
 
+	index_release(x);
 	for (int f = 0; f < INDEX_FAMILIES && e == OK; f++)
 		if (f != INDEX_META)
 			e = flush_family(x, (enum index_family)f, w);

@@ -35,6 +35,14 @@ struct index_options {
 MUST_USE enum err index_open(const char *dir, const struct index_options *,
     struct index **, struct why *);
 void index_close(struct index **);   /* does not flush */
+/*
+ * Let RocksDB merge the files of `url`, from now on: index_open() holds that
+ * back when there are INDEX_HELD_BYTES_MIN of files, so that it takes no
+ * processor from those who read them all at a start.  index_flush() calls this.
+ * Thread: any.
+ */
+#define INDEX_HELD_BYTES_MIN ((uint64_t)32 << 20)
+void index_release(struct index *);
 /* A pointer of the owner's, for those who are given the index alone. */
 void index_set_context(struct index *, const void *);
 const void *index_context(const struct index *);

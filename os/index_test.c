@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <pthread.h>
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "os/index.h"
 
 static const struct index_options small = {
@@ -279,6 +281,77 @@ test_iterate(void **state)
 }
 
 static unsigned
+count_tables(void)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	unsigned n = 0;
+
+	assert_non_null(d);
+	while ((e = readdir(d)) != NULL)
+		n += strstr(e->d_name, ".sst") != NULL;
+	closedir(d);
+	return n;
+}
+
+/* Megabytes that do not pack, all over the keys. */
+static void
+fill_megabytes(struct index *x, unsigned megabytes, uint64_t seed)
+{
+	struct index_batch *b = index_batch_new();
+	struct why w = WHY_INIT;
+	uint64_t values[128];
+
+	for (unsigned i = 0; i < megabytes << 10; i++) {
+		for (size_t k = 0; k < ARRAY_LEN(values); k++)
+			values[k] = seed = hash_u64(seed + 1);
+		index_put(x, b, INDEX_URL, (struct str){ (char *)values, 16 },
+		    (struct str){ (char *)values, sizeof(values) });
+		if (i % 256 == 255)
+			assert_int_equal(index_write(x, b, &w), OK);
+	}
+	index_batch_free(&b);
+}
+
+/* False: after `ms` there are as many tables as before, or more. */
+static bool
+tables_are_merged(unsigned before, unsigned ms)
+{
+	for (; ms > 0 && count_tables() >= before; ms--)
+		usleep(1000);
+	return count_tables() < before;
+}
+
+static void
+test_merging_is_held(void **state)
+{
+	struct index_options o = small;
+	struct why w = WHY_INIT;
+
+	(void)state;
+	o.write_buffer_bytes = 4 << 20;
+	o.write_buffers = 4;
+	struct index *x = open_ok(dir, &o);
+	/* One table less than are merged. */
+	for (unsigned i = 0; i < 11; i++) {
+		fill_megabytes(x, 3, i << 20);
+		assert_int_equal(index_flush(x, STR_NONE, STR_NONE, &w), OK);
+	}
+	index_close(&x);
+	x = open_ok(dir, &o);
+	/* It flushes some by itself. */
+	fill_megabytes(x, 16, UINT64_C(99) << 20);
+	for (unsigned ms = 0; ms < 10000 && count_tables() < 14; ms++)
+		usleep(1000);
+	unsigned n = count_tables();
+	assert_true(n >= 14);
+	assert_false(tables_are_merged(n, 300));
+	index_release(x);
+	assert_true(tables_are_merged(n, 20000));
+	index_close(&x);
+}
+
+static unsigned
 count_between(struct index *x, struct str from, struct str to)
 {
 	struct index_iter *i = index_iter_new_long(x, INDEX_JOURNAL);
@@ -535,6 +608,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_batch, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_iterate, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_split, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_merging_is_held, setup,
+		    teardown),
 		cmocka_unit_test_setup_teardown(test_second_open_is_busy,
 		    setup, teardown),
 		cmocka_unit_test_setup_teardown(test_corruption, setup,

@@ -173,6 +173,8 @@ apply(struct indexer *x, struct group *g)
 	struct why *w = &g->result;
 	enum err e = w->err;
 
+	/* The first group comes when the start is over. */
+	index_release(x->index);
 	x->room -= TABLE_BYTES_PER_BYTE *
 	    (int64_t)(g->body.n + g->unlogged.n);
 	if (e == OK)
