@@ -12,6 +12,16 @@ pages_new(size_t bytes)
 	return p;
 }
 
+void *
+pages_new_large(size_t bytes)
+{
+	void *p = pages_new(bytes);
+
+	/* Where there are none, small pages do. */
+	(void)madvise(p, bytes, MADV_HUGEPAGE);
+	return p;
+}
+
 void
 pages_free(void *p, size_t bytes)
 {

@@ -13,6 +13,9 @@
 #define PAGE_BYTES ((size_t)4096)
 
 void *pages_new(size_t bytes);             /* zeroed; bytes is not 0 */
-void pages_free(void *, size_t bytes);     /* as given to pages_new() */
+/* The same, in huge pages where the system has them. */
+void *pages_new_large(size_t bytes);
+/* As given to pages_new(), or whole pages of that. */
+void pages_free(void *, size_t bytes);
 
 #endif

@@ -84,21 +84,27 @@ round_homes(uint32_t homes)
 	return (uint32_t)(bytes / SLOT_BYTES) - PAD_MAX;
 }
 
+static bool
+is_paged(const struct part *p)
+{
+	return bytes_of(p) >= PAGES_FROM_BYTES;
+}
+
 static struct part
 part_new(uint32_t homes)
 {
 	struct part p = { .homes = round_homes(homes) };
 
 	if (homes != 0)
-		p.slots = bytes_of(&p) < PAGES_FROM_BYTES ?
-		    mem_new(bytes_of(&p)) : pages_new(bytes_of(&p));
+		p.slots = is_paged(&p) ? pages_new(bytes_of(&p)) :
+		    mem_new(bytes_of(&p));
 	return p;
 }
 
 static void
 part_free(struct part *p)
 {
-	if (p->slots != NULL && bytes_of(p) >= PAGES_FROM_BYTES)
+	if (p->slots != NULL && is_paged(p))
 		pages_free(p->slots, bytes_of(p));
 	else
 		free(p->slots);
@@ -308,8 +314,9 @@ put_at(struct part *p, size_t at, uint64_t rest, uint32_t date, uint8_t state)
 	return true;
 }
 
-static void
-put_absent(struct url_table *k, uint64_t hash, uint32_t date, uint8_t state)
+/* The slot of the hash; NULL when it was absent, and was put. */
+static uint32_t *
+find_or_put(struct url_table *k, uint64_t hash, uint32_t date, uint8_t state)
 {
 	struct part *p = part_of(k, hash);
 	uint64_t rest = hash & REST_MASK;
@@ -317,36 +324,37 @@ put_absent(struct url_table *k, uint64_t hash, uint32_t date, uint8_t state)
 	CHECK(state != KNOWN_NONE);
 	if (p->homes == 0)
 		grow(k, p);
-	while (!put_at(p, find(p, rest), rest, date, state))
+	for (;;) {
+		size_t at = find(p, rest);
+		uint32_t *slot = slot_at(p, at);
+		if (used(slot) && rest_of(slot) == rest)
+			return slot;
+		if (put_at(p, at, rest, date, state))
+			break;
 		grow(k, p);
+	}
 	k->count++;
+	return NULL;
 }
 
 bool
 url_table_put_new(
     struct url_table *k, uint64_t hash, uint32_t *date, uint8_t *state)
 {
-	hash = fold(hash);
-	uint32_t *slot = lookup(k, hash);
+	uint32_t *slot = find_or_put(k, fold(hash), *date, *state);
 
-	if (slot != NULL) {
+	if (slot != NULL)
 		read_slot(slot, date, state);
-		return false;
-	}
-	put_absent(k, hash, *date, *state);
-	return true;
+	return slot == NULL;
 }
 
 void
 url_table_set(struct url_table *k, uint64_t hash, uint32_t date, uint8_t state)
 {
 	hash = fold(hash);
-	uint32_t *slot = lookup(k, hash);
+	uint32_t *slot = find_or_put(k, hash, date, state);
 
-	CHECK(state != KNOWN_NONE);
-	if (slot == NULL)
-		put_absent(k, hash, date, state);
-	else
+	if (slot != NULL)
 		fill(slot, hash & REST_MASK, date, state);
 }
 
@@ -463,19 +471,34 @@ homes_for(uint32_t n, uint32_t part)
 	    least * (part % HOMES_PHASES) / (2 * HOMES_PHASES));
 }
 
+/*
+ * Parts of whole pages share one mapping, for which the system may take huge
+ * pages: fewer faults, and shorter searches.  Each is freed by itself.
+ */
 void
 url_table_expect(struct url_table *k, uint64_t entries)
 {
 	uint64_t each = entries / KNOWN_PARTS;
+	size_t bytes = 0;
 
-	for (uint32_t i = 0; i < KNOWN_PARTS && each > 0 &&
-	    each < PART_ENTRIES_MAX; i++) {
-		struct part *p = &k->parts[i];
-		if (p->homes != 0)
-			continue;
-		*p = part_new(homes_for((uint32_t)each, i));
-		k->bytes += bytes_of(p);
+	if (each == 0 || each >= PART_ENTRIES_MAX || k->count > 0)
+		return;
+	struct part *parts = mem_array(KNOWN_PARTS, sizeof(*parts));
+	for (uint32_t i = 0; i < KNOWN_PARTS; i++) {
+		parts[i] = (struct part){ .homes =
+		    round_homes(homes_for((uint32_t)each, i)) };
+		bytes += is_paged(&parts[i]) ? bytes_of(&parts[i]) : 0;
 	}
+	unsigned char *pages = bytes == 0 ? NULL : pages_new_large(bytes);
+	for (uint32_t i = 0; i < KNOWN_PARTS; i++) {
+		struct part *p = &parts[i];
+		p->slots = is_paged(p) ? (void *)pages : mem_new(bytes_of(p));
+		pages += is_paged(p) ? bytes_of(p) : 0;
+		k->bytes += bytes_of(p) - bytes_of(&k->parts[i]);
+		part_free(&k->parts[i]);
+		k->parts[i] = *p;
+	}
+	mem_free(&parts);
 }
 
 void
