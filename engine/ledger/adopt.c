@@ -26,11 +26,11 @@ enum err
 ledger_apply(struct ledger *l, struct why *w)
 {
 	struct group *g = ledger_gathering(l);
-	FREED(index_batch_free) struct index_batch *b = index_batch_new();
+	FREED(body_replay_end) struct body_replay r;
 
 	CHECK(!ledger_options(l)->threads && g->writes_n == 0);
-	enum err e = indexer_replay(ledger_index(l), b, buf_str(&g->body),
-	    NULL, NULL, w);
+	body_replay_begin(&r, ledger_index(l));
+	enum err e = body_replay_now(&r, buf_str(&g->body), w);
 	buf_clear(&g->body);
 	g->fixups_n = 0;
 	return e;
@@ -39,10 +39,11 @@ ledger_apply(struct ledger *l, struct why *w)
 enum err
 ledger_apply_unlogged(struct ledger *l, struct why *w)
 {
-	FREED(index_batch_free) struct index_batch *b = index_batch_new();
+	FREED(body_replay_end) struct body_replay r;
 
-	enum err e = indexer_replay(ledger_index(l), b,
-	    buf_str(&ledger_gathering(l)->unlogged), NULL, NULL, w);
+	body_replay_begin(&r, ledger_index(l));
+	enum err e = body_replay_now(&r,
+	    buf_str(&ledger_gathering(l)->unlogged), w);
 	buf_clear(&ledger_gathering(l)->unlogged);
 	return e;
 }

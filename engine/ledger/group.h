@@ -12,6 +12,7 @@
 #include "engine/ledger/commitlog.h"
 #include "engine/ledger/identity.h"
 #include "engine/ledger/ledger.h"
+#include "engine/ledger/op_order.h"
 
 /* Operations in a group's body; a varint length frames each field. */
 enum op {
@@ -185,10 +186,31 @@ void indexer_apply(struct indexer *, struct group *);       /* any thread */
 void indexer_read(struct indexer *, struct ledger_query *); /* any thread */
 /* Read on that loop, independently of the index thread. */
 void indexer_read_beside(struct loop *, struct ledger_query *);
-/* Apply a body at once, on this thread: recovery. */
-MUST_USE enum err indexer_replay(struct index *, struct index_batch *,
-    struct str body, void (*note)(void *, uint8_t, struct str), void *arg,
+
+/*
+ * body_replay -- bodies into the index, on the caller's thread: of one group,
+ * or of many at a start.
+ */
+struct body_replay {
+	struct index *index;
+	struct index_batch *batch;
+	struct op_order order;     /* borrows from `bytes`, or from a body */
+	struct buf bytes;
+	/* Called for each note of a body, in their order; or NULL. */
+	void (*note)(void *arg, uint8_t kind, struct str note);
+	void *arg;
+};
+/* The rest is the caller's to set. */
+void body_replay_begin(struct body_replay *, struct index *);
+void body_replay_end(struct body_replay *);
+/* Apply a body at once.  Errors: NEWER, and those of index_write(). */
+MUST_USE enum err body_replay_now(struct body_replay *, struct str body,
     struct why *);
+/* Copy a body, to be applied with others: by body_replay_rest() at the latest.
+ */
+MUST_USE enum err body_replay_later(struct body_replay *, struct str body,
+    struct why *);
+MUST_USE enum err body_replay_rest(struct body_replay *, struct why *);
 
 /* warc_finish -- renames a finished WARC and writes its CDXJ, on the pool. */
 struct warc_finish {

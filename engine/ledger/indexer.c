@@ -17,7 +17,7 @@ struct indexer {
 	struct loop *loop;
 	struct ledger *ledger;
 	struct index *index;
-	struct index_batch *batch;
+	struct body_replay replay;
 	/* So much more may be written before a table in memory is full. */
 	int64_t room;
 	bool flushing;
@@ -29,42 +29,6 @@ struct indexer {
 	uint64_t flush_group;
 	enum err flush_result;
 };
-
-static bool
-family_known(uint8_t f)
-{
-	return f < INDEX_FAMILIES;
-}
-
-enum err
-indexer_replay(struct index *x, struct index_batch *b, struct str body,
-    void (*note)(void *, uint8_t, struct str), void *arg, struct why *w)
-{
-	struct reader in = reader_of(body);
-
-	while (in.n > 0 && !in.bad) {
-		uint8_t op = read_u8(&in), kind = read_u8(&in);
-		struct str one = read_field(&in), two = STR_NONE;
-		if (op == OP_PUT || op == OP_DELETE_RANGE)
-			two = read_field(&in);
-		if (in.bad || (op != OP_NOTE && !family_known(kind)))
-			break;
-		if (op == OP_PUT)
-			index_put(x, b, kind, one, two);
-		else if (op == OP_DELETE)
-			index_delete(x, b, kind, one);
-		else if (op == OP_DELETE_RANGE)
-			index_delete_range(x, b, kind, one, two);
-		else if (op == OP_NOTE && note != NULL)
-			note(arg, kind, one);
-		else if (op != OP_NOTE)
-			break;
-	}
-	if (in.n > 0 || in.bad)
-		return why(w, ERR_NEWER, "a group of the commit log was "
-		    "written by a newer version of argiope; use that version");
-	return index_write(x, b, w);
-}
 
 static void
 deliver_applied(struct mail *m)
@@ -162,9 +126,9 @@ put_chain(struct indexer *x, const struct group *g, struct why *w)
 
 	buf_put_be64(&value, g->checkpoint);
 	buf_put_be32(&value, g->checkpoint_chain);
-	index_put(x->index, x->batch, INDEX_META, META_CHAIN,
+	index_put(x->index, x->replay.batch, INDEX_META, META_CHAIN,
 	    buf_str(&value));
-	return index_write(x->index, x->batch, w);
+	return index_write(x->index, x->replay.batch, w);
 }
 
 static void
@@ -178,11 +142,9 @@ apply(struct indexer *x, struct group *g)
 	x->room -= TABLE_BYTES_PER_BYTE *
 	    (int64_t)(g->body.n + g->unlogged.n);
 	if (e == OK)
-		e = indexer_replay(x->index, x->batch, buf_str(&g->body),
-		    NULL, NULL, w);
+		e = body_replay_now(&x->replay, buf_str(&g->body), w);
 	if (e == OK && g->unlogged.n != 0)
-		e = indexer_replay(x->index, x->batch, buf_str(&g->unlogged),
-		    NULL, NULL, w);
+		e = body_replay_now(&x->replay, buf_str(&g->unlogged), w);
 	if (e == OK && g->checkpoint != 0)
 		e = put_chain(x, g, w);
 	if (e == OK && g->checkpoint != 0)
@@ -297,7 +259,7 @@ indexer_new(struct loop *own, struct ledger *l, struct index *index)
 	x->loop = own;
 	x->ledger = l;
 	x->index = index;
-	x->batch = index_batch_new();
+	body_replay_begin(&x->replay, index);
 	x->ask.home = own;
 	x->ask.done = go_on;
 	x->held_last = &x->held;
@@ -309,6 +271,6 @@ indexer_free(struct indexer **xp)
 {
 	if (*xp == NULL)
 		return;
-	index_batch_free(&(*xp)->batch);
+	body_replay_end(&(*xp)->replay);
 	mem_free(xp);
 }

@@ -746,20 +746,26 @@ ledger_open(struct loop *loop, const struct ledger_options *o,
 }
 
 struct replaying {
-	struct ledger *ledger;
-	struct index_batch *batch;
+	struct body_replay replay;
 	uint64_t last;
 };
+
+static void
+replaying_begin(struct replaying *r, struct ledger *l)
+{
+	r->last = 0;
+	body_replay_begin(&r->replay, l->index);
+	r->replay.note = l->options.replay;
+	r->replay.arg = l->options.arg;
+}
 
 static enum err
 replay_group(void *arg, uint64_t group, struct str body_bytes, struct why *w)
 {
 	struct replaying *r = arg;
-	struct ledger *l = r->ledger;
 
 	r->last = group;
-	return indexer_replay(l->index, r->batch, body_bytes,
-	    l->options.replay, l->options.arg, w);
+	return body_replay_later(&r->replay, body_bytes, w);
 }
 
 uint64_t
@@ -786,17 +792,20 @@ open_log(struct ledger *l, struct replaying *r, uint32_t chain,
 enum err
 ledger_recover(struct ledger *l, struct why *w)
 {
-	struct replaying r = { l, index_batch_new(), 0 };
+	struct replaying r;
 	struct commitlog_stats stats;
 	uint64_t next_warc, checkpoint = 0;
 	uint32_t chain = 0;
 
+	replaying_begin(&r, l);
 	enum err e = ledger_load_number(l->index, META_CHECKPOINT, &r.last, w);
 	checkpoint = r.last;
 	if (e == OK)
 		e = ledger_load_chain(l->index, checkpoint, &chain, w);
 	if (e == OK)
 		e = open_log(l, &r, chain, w);
+	if (e == OK)
+		e = body_replay_rest(&r.replay, w);
 	if (e == OK)
 		e = ledger_load_number(l->index, META_NEXT_WARC, &next_warc, w);
 	if (e == OK) {
@@ -810,28 +819,31 @@ ledger_recover(struct ledger *l, struct why *w)
 	if (e == OK)
 		e = ledger_recover_warcs(l, l->index, r.last, w);
 	l->recovered = e == OK;
-	index_batch_free(&r.batch);
+	body_replay_end(&r.replay);
 	return e;
 }
 
 enum err
 ledger_recover_old(struct ledger *l, struct why *w)
 {
-	struct replaying r = { l, index_batch_new(), 0 };
+	struct replaying r;
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct why own = WHY_INIT;
 	uint32_t chain = 0;
 
+	replaying_begin(&r, l);
 	enum err e = ledger_load_number(l->index, META_CHECKPOINT, &r.last, w);
 	if (e == OK)
 		e = ledger_load_chain(l->index, r.last, &chain, w);
 	if (e == OK && commitlog_read(arena_printf(&a, "%s/log", l->dir).p,
 	    r.last, chain, replay_group, &r, &own) != OK)
 		log_warn("ledger.old_log", "why=%s", log_why(&own));
+	if (e == OK)
+		e = body_replay_rest(&r.replay, w);
 	l->next_number = r.last + 1;
 	if (e == OK)
 		l->gathering = take_group(l);
-	index_batch_free(&r.batch);
+	body_replay_end(&r.replay);
 	return e;
 }
 
