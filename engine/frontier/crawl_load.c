@@ -67,23 +67,32 @@ load_known(struct crawl *c, struct index *x, struct why *w)
 	return known_evict_load_end(&l.load, e, w);
 }
 
+/*
+ * The newest simhashes, read backward: a crawl of millions of captures needs
+ * few of its journal.
+ */
 static enum err
 load_near(struct crawl *c, struct index *x, struct why *w)
 {
 	FREED(index_iter_free) struct index_iter *i =
-	    index_iter_new(x, INDEX_JOURNAL);
-	FREED(buf_free) struct buf from = BUF_INIT;
+	    index_iter_new_long(x, INDEX_JOURNAL);
+	FREED(buf_free) struct buf from = BUF_INIT, to = BUF_INIT;
 	struct str key, value;
+	uint64_t *hashes = mem_array(NEAR_DUP_MAX, sizeof(*hashes));
+	size_t n = 0;
 
-	c->near = near_dup_new(NEAR_DUP_MAX);
-	buf_put_be32(&from, c->id);
-	for (index_iter_seek(i, buf_str(&from));
+	key_range(c->id, 4, &from, &to);
+	for (index_iter_seek_last(i, buf_str(&to)); n < NEAR_DUP_MAX &&
 	    index_iter_valid(i, &key, &value) &&
-	    str_starts(key, buf_str(&from)); index_iter_next(i)) {
+	    str_starts(key, buf_str(&from)); index_iter_prev(i)) {
 		struct journal_entry entry;
-		if (journal_parse(key, value, &entry))
-			near_dup_add(c->near, entry.simhash);
+		if (journal_parse(key, value, &entry) && entry.simhash != 0)
+			hashes[n++] = entry.simhash;
 	}
+	c->near = near_dup_new(NEAR_DUP_MAX);
+	while (n > 0)
+		near_dup_restore(c->near, hashes[--n]);
+	mem_free(&hashes);
 	return index_iter_error(i, w);
 }
 

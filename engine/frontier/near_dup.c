@@ -148,3 +148,10 @@ near_dup_add(struct near_dup *x, uint64_t hash)
 	remember(x, hash);
 	return found;
 }
+
+void
+near_dup_restore(struct near_dup *x, uint64_t hash)
+{
+	if (hash != 0)
+		remember(x, hash);
+}

@@ -25,5 +25,8 @@ struct near_dup *near_dup_new(size_t near_max);
 void near_dup_free(struct near_dup **);
 /* True when a hash like this one was added before; adds it.  0 is ignored. */
 bool near_dup_add(struct near_dup *, uint64_t simhash);
+/* Add it without a comparison.  The last `near_max` hashes, in their order,
+ * leave what all hashes would. */
+void near_dup_restore(struct near_dup *, uint64_t simhash);
 
 #endif

@@ -250,6 +250,44 @@ flood_tests(void **state)
 	assert_true(growth_is_linear(flood, NULL, 1000));
 }
 
+/* For four buckets of each quarter: they are full as well as the ring. */
+static uint64_t
+crowded(uint64_t *random)
+{
+	return draw(random) & UINT64_C(0x7003700370037003);
+}
+
+static void
+restored_tests(void **state)
+{
+	static const size_t counts[] = { 0, 1, 999, 1000, 1001, 7777 };
+	uint64_t *hashes = mem_array(7777 + 3000, sizeof(*hashes));
+	uint64_t random = 5;
+
+	(void)state;
+	for (size_t i = 0; i < 7777 + 3000; i++)
+		hashes[i] = crowded(&random);
+	for (size_t k = 0; k < ARRAY_LEN(counts); k++) {
+		struct near_dup *all = near_dup_new(1000);
+		struct near_dup *last = near_dup_new(1000);
+		size_t n = counts[k], found = 0;
+		for (size_t i = 0; i < n; i++)
+			(void)near_dup_add(all, hashes[i]);
+		for (size_t i = n - MIN(n, 1000); i < n; i++)
+			near_dup_restore(last, hashes[i]);
+		near_dup_restore(last, 0);
+		for (size_t i = n; i < n + 3000; i++) {
+			bool same = near_dup_add(all, hashes[i]);
+			assert_int_equal(near_dup_add(last, hashes[i]), same);
+			found += same;
+		}
+		assert_in_range(found, 300, 2700);
+		near_dup_free(&all);
+		near_dup_free(&last);
+	}
+	mem_free(&hashes);
+}
+
 int
 main(void)
 {
@@ -257,6 +295,7 @@ main(void)
 		cmocka_unit_test(distance_tests), cmocka_unit_test(zero_tests),
 		cmocka_unit_test(ring_tests), cmocka_unit_test(compare_tests),
 		cmocka_unit_test(bucket_tests), cmocka_unit_test(flood_tests),
+		cmocka_unit_test(restored_tests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
