@@ -189,7 +189,7 @@ key_of_entry(struct lease_list *l)
 	return arena_copy(&l->arena, key);
 }
 
-/* What a purge must know of an entry that the known table may not have. */
+/* A purge needs the state of an entry that the known table may not have. */
 static enum err
 find_evicted(const struct lease_list *l, struct index *x, struct str url)
 {

@@ -312,7 +312,8 @@ look_up(struct ledger_query *q, struct index *x)
 	}
 }
 
-/* What the index knew comes back, unless another put has brought it. */
+/* Put the state that the index had back into the table, unless another put has
+ * done so. */
 static void
 recall(struct frontier *f, const struct lease_item *i)
 {

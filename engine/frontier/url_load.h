@@ -17,7 +17,7 @@
 struct frontier;
 struct index;
 
-/* What the known table, and who counts, needs of a record. */
+/* The part of a record that goes into the known table and into counts. */
 struct url_load_entry {
 	uint64_t hash;
 	uint32_t date, created;
@@ -31,8 +31,7 @@ enum {
 	URL_LOAD_PASS = 2,           /* go on at part->pass_to; empty: end */
 };
 
-/* What a reader remembers from one record of its part to the next; zero at the
- * part's beginning. */
+/* A reader's state between two records of its part; zero at the beginning. */
 struct url_load_part {
 	uint64_t id;
 	uint32_t slot;
