@@ -14,7 +14,7 @@
 #define KEYS 4u
 #define URLS 8u
 /* A sanitizer makes each ten times as long. */
-#define STEPS (SANITIZED ? 500u : 2500u)
+#define STEPS (SANITIZED ? 400u : 1500u)
 #define SEEDS ROUNDS(5u)
 #define RELAXED_SEEDS 2u
 /* Room in the known table for seven of the 64 URLs. */
