@@ -79,7 +79,7 @@ struct records {
 	struct arena arena;
 };
 
-/* Of warcinfo records nothing is compared: they name file and date. */
+/* warcinfo records are not compared: they name the file and the date. */
 static bool
 is_compared(const struct warc_entry *e, struct str name)
 {

@@ -348,7 +348,7 @@ a_loop_with_own_work_borrows_nothing(void **state)
 	end_crawl();
 }
 
-/* What was found of a directory is known to its host's loop alone. */
+/* Only the host's own loop knows which directories it has seen. */
 static void
 pages_under_traps_are_parsed_at_home(void **state)
 {

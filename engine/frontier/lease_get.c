@@ -76,7 +76,7 @@ read_met(struct lease_get *g, struct lease_pick *p, struct str key,
 	return true;
 }
 
-/* What this walk has taken; the block before it is used again. */
+/* Bytes that this walk has taken; those of the walk before are used again. */
 static size_t
 walk_bytes(const struct lease_get *g)
 {

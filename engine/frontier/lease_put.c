@@ -129,8 +129,8 @@ ask_index(const struct target *t, struct lease_item *i, bool known)
 
 /*
  * Set `*there` to whether the URL is known, and its date; false: ask the index.
- * What that said holds until something is evicted: a URL that it knew has come
- * back into the table, of any other it knew nothing.
+ * The index's answer holds until something is evicted: the URLs that it had are
+ * back in the table by then, and it has none of the others.
  */
 static bool
 find_known(struct target *t, const struct lease_item *i, bool *there)

@@ -444,7 +444,7 @@ a_call_serves_a_queue_once(void **state)
 	assert_int_equal(out_get(R, "", "", 9, 0, 0), 1);
 }
 
-/* What was found by then leaves; nothing is left out, nothing comes twice. */
+/* URLs found by then leave early; none is left out, none comes twice. */
 static void
 a_slow_walk_answers_early(void **state)
 {
