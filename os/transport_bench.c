@@ -29,7 +29,7 @@ static uint16_t port;
 /* ---- the server, in a child ---- */
 
 static void *
-serve(void *arg)
+serve_connection(void *arg)
 {
 	int fd = (int)(intptr_t)arg;
 	char in[4096];
@@ -56,8 +56,8 @@ run_server(int listener)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while ((fd = accept(listener, NULL, NULL)) >= 0) {
-		CHECK(pthread_create(&t, NULL, serve, (void *)(intptr_t)fd) ==
-		    0);
+		CHECK(pthread_create(&t, NULL, serve_connection,
+		    (void *)(intptr_t)fd) == 0);
 		pthread_detach(t);
 	}
 	_exit(0);

@@ -1,6 +1,5 @@
 /*
- * An exchange under way: its limits of time, its addresses, and what is told to
- * its owner.
+ * A running exchange: its deadlines, its addresses and the owner's callbacks.
  */
 #include <sys/socket.h>
 

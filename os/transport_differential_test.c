@@ -331,7 +331,7 @@ finish_run(struct test_run *r)
 }
 
 static void
-settle(void)
+run_until_quiet(void)
 {
 	for (size_t i = 0; i < CONNS_MAX; i++)
 		while (conns[i].watch.fd >= 0 && conns[i].answering)
@@ -353,12 +353,12 @@ ask_both_times(struct transport *t, struct result *res)
 	res->first.x.upgrade = now.upgrade;
 	res->first.x.total_ms = now.after == KEEPS ? 50 : 20000;
 	finish_run(&res->first);
-	settle();
+	run_until_quiet();
 	answer_is_due = false;
 	test_run_open(&res->second, t, false, host, port, "/");
 	res->second.x.total_ms = 20000;
 	finish_run(&res->second);
-	settle();
+	run_until_quiet();
 	assert_int_equal(res->second.end, TRANSPORT_DONE);
 	if (!str_eq(buf_str(&res->second.body), STR("true")))
 		fail_msg("case %llu: the second request got \"%.*s\"",

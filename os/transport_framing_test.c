@@ -40,7 +40,7 @@ sleep_ms(long ms)
 
 /* The first connection answers as the case says, then truly; others truly. */
 static void
-serve(struct test_server *s, int fd)
+serve_text(struct test_server *s, int fd)
 {
 	const struct answer *a = s->arg;
 	bool first = atomic_fetch_add(&s->flag, 1) == 0;
@@ -73,7 +73,7 @@ open_case(const struct answer *a)
 
 	server.arg = (void *)(uintptr_t)a;
 	atomic_store(&late_sent, a->late == NULL);
-	assert_true(test_server_open(&server, NULL, serve));
+	assert_true(test_server_open(&server, NULL, serve_text));
 	loop = loop_new("test");
 	transport = transport_new(loop, &options);
 }

@@ -166,7 +166,7 @@ put_field(struct transport_stream *s, struct str name, struct str value)
 	buf_put_str(head, STR("\r\n"));
 }
 
-/* nghttp2 has seen to it that names and values are such. */
+/* nghttp2 has checked that names and values are well-formed. */
 static int
 field_came(nghttp2_session *session, const nghttp2_frame *f,
     const uint8_t *name, size_t name_n, const uint8_t *value, size_t value_n,

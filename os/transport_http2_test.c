@@ -123,7 +123,7 @@ answer_stream(struct session *z, struct stream *s)
 }
 
 static int
-begin(nghttp2_session *h2, const nghttp2_frame *f, void *user)
+begin_stream(nghttp2_session *h2, const nghttp2_frame *f, void *user)
 {
 	struct session *z = user;
 	struct stream *s;
@@ -197,7 +197,8 @@ speak_http2(SSL *ssl)
 	int n;
 
 	nghttp2_session_callbacks_new(&on);
-	nghttp2_session_callbacks_set_on_begin_headers_callback(on, begin);
+	nghttp2_session_callbacks_set_on_begin_headers_callback(on,
+	    begin_stream);
 	nghttp2_session_callbacks_set_on_header_callback(on, field);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(on, data);
 	nghttp2_session_callbacks_set_on_frame_recv_callback(on, frame);
@@ -226,7 +227,7 @@ speak_http1(SSL *ssl)
 }
 
 static void
-serve(struct test_server *s, int fd)
+serve_http2(struct test_server *s, int fd)
 {
 	SSL *ssl = SSL_new(tls);
 	const unsigned char *alpn;
@@ -300,7 +301,7 @@ begin_test(void)
 
 	f.t = transport_new(f.loop, &options);
 	requests = refusals = 0;
-	assert_true(test_server_open(&server, NULL, serve));
+	assert_true(test_server_open(&server, NULL, serve_http2));
 	return f;
 }
 

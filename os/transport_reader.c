@@ -40,7 +40,7 @@ transport_reader_free(struct transport_reader *r)
 }
 
 static bool
-refuse(struct transport_reader *r, const char *text)
+refuse_answer(struct transport_reader *r, const char *text)
 {
 	if (r->wrong == NULL)
 		r->wrong = text;
@@ -55,7 +55,7 @@ count_head(struct transport_reader *r, size_t n)
 	if (r->head_bytes <= r->head_bytes_max)
 		return true;
 	r->too_large = true;
-	return refuse(r, "the head is too large");
+	return refuse_answer(r, "the head is too large");
 }
 
 /* ---- The first line ----------------------------------------------------- */
@@ -122,12 +122,13 @@ read_status_line(struct transport_reader *r, struct str line)
 	int version = version_of(str_cut(line, 5, at));
 
 	if (version == 0)
-		return refuse(r, "the answer's version of HTTP is unknown");
+		return refuse_answer(r,
+		    "the answer's version of HTTP is unknown");
 	while (rest.n > 0 && rest.p[0] == ' ')
 		rest = str_from(rest, 1);
 	r->status = status_of(rest);
 	if (r->status < 100)
-		return refuse(r, "the answer has no status");
+		return refuse_answer(r, "the answer has no status");
 	r->version = MIN(version, 11);
 	r->may_keep = version == 11;
 	if (version > 11)
@@ -176,9 +177,9 @@ read_length(struct transport_reader *r, struct str value)
 		more = comma < value.n;
 		if (!str_to_u64(trim_blanks(str_cut(value, 0, comma)),
 		    &length) || length > INT64_MAX)
-			return refuse(r, "a malformed Content-Length");
+			return refuse_answer(r, "a malformed Content-Length");
 		if (r->has_length && length != r->length)
-			return refuse(r, "two different Content-Length");
+			return refuse_answer(r, "two different Content-Length");
 		r->has_length = true;
 		r->length = length;
 		value = str_from(value, comma + 1);
@@ -210,12 +211,12 @@ read_codings(struct transport_reader *r, struct str value)
 		if (coding.n == 0)
 			continue;
 		if (r->chunked)
-			return refuse(r,
+			return refuse_answer(r,
 			    "chunked is not the last transfer coding");
 		if (str_eq_nocase(coding, STR("chunked")))
 			r->chunked = true;
 		else if (has_chunked(coding))
-			return refuse(r, "a malformed transfer coding");
+			return refuse_answer(r, "a malformed transfer coding");
 	}
 	return true;
 }
@@ -276,11 +277,11 @@ read_header(struct transport_reader *r, struct str line)
 	bool folded = line.p[0] == ' ' || line.p[0] == '\t';
 
 	if (folded && r->in_framing)
-		return refuse(r, "a folded header tells the length");
+		return refuse_answer(r, "a folded header tells the length");
 	r->in_framing = false;
 	if ((!folded || r->lines_n == 2) && !r->may_upgrade &&
 	    !has_colon(line))
-		return refuse(r, "a header line without a colon");
+		return refuse_answer(r, "a header line without a colon");
 	if (has_bare_cr(line))
 		r->may_keep = false;
 	return read_known(r, line);
@@ -324,7 +325,7 @@ end_head(struct transport_reader *r, struct str line)
 	if (line.n > 2 || line.p[line.n - 1] != '\n')
 		r->may_keep = false;
 	if (r->status == 101 && !r->may_upgrade)
-		return refuse(r, "an upgrade nobody asked for");
+		return refuse_answer(r, "an upgrade nobody asked for");
 	if (r->status < 200 && r->status != 101) {
 		begin_head(r);
 		return false;
@@ -343,7 +344,7 @@ take_line(struct transport_reader *r, struct str line)
 {
 	r->lines_n++;
 	if (memchr(line.p, '\0', line.n) != NULL)
-		return refuse(r, "a NUL byte in the head");
+		return refuse_answer(r, "a NUL byte in the head");
 	if (r->lines_n == 1) {
 		(void)read_status_line(r, line);
 		return false;
@@ -367,7 +368,7 @@ next_of_head(struct transport_reader *r, struct str *bytes)
 		if (!count_head(r, n))
 			break;
 		if (r->lines_n == 0 && !may_be_http(line)) {
-			(void)refuse(r, "the answer is not HTTP");
+			(void)refuse_answer(r, "the answer is not HTTP");
 			break;
 		}
 		if (whole && take_line(r, line))
@@ -403,7 +404,7 @@ next_of_chunks(struct transport_reader *r, struct str *bytes, struct str *part)
 
 	if (r->chunk.state == TRANSPORT_CHUNK_BROKEN) {
 		n = bytes->n;
-		(void)refuse(r, "the chunked framing is broken");
+		(void)refuse_answer(r, "the chunked framing is broken");
 	} else if (r->chunk.state == TRANSPORT_CHUNK_ENDED) {
 		r->state = TRANSPORT_READER_ENDED;
 	}

@@ -6,7 +6,7 @@
 #undef ERR_STATE
 
 static enum transport_tunnel_state
-refuse(struct transport_tunnel *t, const char *text)
+fail_tunnel(struct transport_tunnel *t, const char *text)
 {
 	t->state = TRANSPORT_TUNNEL_REFUSED;
 	snprintf(t->detail, sizeof(t->detail), "%s", text);
@@ -110,7 +110,7 @@ end_head(struct transport_tunnel *t)
 		return t->state;
 	}
 	if (status < 200)
-		return refuse(t, "the proxy does not speak HTTP");
+		return fail_tunnel(t, "the proxy does not speak HTTP");
 	if (status > 299)
 		return refuse_code(t, "the proxy answered CONNECT with",
 		    status);
@@ -128,7 +128,8 @@ take_head(struct transport_tunnel *t, struct str *bytes)
 		buf_put_str(&t->in, part);
 		*bytes = str_from(*bytes, part.n);
 		if (t->in.n > TRANSPORT_TUNNEL_HEAD_BYTES_MAX)
-			return refuse(t, "the proxy's answer is too large");
+			return fail_tunnel(t,
+			    "the proxy's answer is too large");
 		if (!whole)
 			break;
 		struct str line = str_from(buf_str(&t->in), t->line_at);
@@ -147,7 +148,7 @@ begin_socks4(struct transport_tunnel *t, struct buf *out)
 	static const char named[4] = { 0, 0, 0, 1 };
 
 	if (!t->named && !ip_is_v4(&t->ip))
-		return refuse(t, "SOCKS 4 knows no IPv6");
+		return fail_tunnel(t, "SOCKS 4 knows no IPv6");
 	buf_put(out, "\4\1", 2);
 	buf_put_be16(out, t->port);
 	if (t->named)
@@ -170,7 +171,7 @@ take_socks4(struct transport_tunnel *t, struct str *bytes)
 	if (!gather(t, bytes, 8))
 		return t->state;
 	if (byte_at(t, 0) != 0)
-		return refuse(t, "the proxy does not speak SOCKS 4");
+		return fail_tunnel(t, "the proxy does not speak SOCKS 4");
 	if (byte_at(t, 1) != 90)
 		return refuse_code(t, "SOCKS 4: refused with", byte_at(t, 1));
 	return t->state = TRANSPORT_TUNNEL_OPEN;
@@ -222,11 +223,11 @@ take_method(struct transport_tunnel *t, struct str *bytes, struct buf *out)
 	if (!gather(t, bytes, 2))
 		return t->state;
 	if (byte_at(t, 0) != 5)
-		return refuse(t, "the proxy does not speak SOCKS 5");
+		return fail_tunnel(t, "the proxy does not speak SOCKS 5");
 	if (byte_at(t, 1) == 0)
 		return ask_socks5(t, out);
 	if (byte_at(t, 1) != 2 || !p->has_user)
-		return refuse(t, "SOCKS 5: the proxy wants credentials");
+		return fail_tunnel(t, "SOCKS 5: the proxy wants credentials");
 	buf_clear(&t->in);
 	buf_put_char(out, 1);
 	put_counted(out, str_of(p->user));
@@ -240,7 +241,7 @@ take_user(struct transport_tunnel *t, struct str *bytes, struct buf *out)
 	if (!gather(t, bytes, 2))
 		return t->state;
 	if (byte_at(t, 1) != 0)
-		return refuse(t, "SOCKS 5: the credentials are refused");
+		return fail_tunnel(t, "SOCKS 5: the credentials are refused");
 	return ask_socks5(t, out);
 }
 
@@ -266,12 +267,12 @@ take_socks5(struct transport_tunnel *t, struct str *bytes)
 	if (!gather(t, bytes, 5))
 		return t->state;
 	if (byte_at(t, 0) != 5)
-		return refuse(t, "the proxy does not speak SOCKS 5");
+		return fail_tunnel(t, "the proxy does not speak SOCKS 5");
 	if (byte_at(t, 1) != 0)
 		return refuse_code(t, "SOCKS 5: refused with", byte_at(t, 1));
 	size_t n = answer_bytes(t);
 	if (n == 0)
-		return refuse(t, "SOCKS 5: an answer of an unknown kind");
+		return fail_tunnel(t, "SOCKS 5: an answer of an unknown kind");
 	if (!gather(t, bytes, n))
 		return t->state;
 	return t->state = TRANSPORT_TUNNEL_OPEN;
@@ -311,7 +312,7 @@ transport_tunnel_begin(struct transport_tunnel *t,
 		t->state = TRANSPORT_TUNNEL_ANSWER;
 		put_connect(out, t);
 	} else if (t->named && host.n > 255) {
-		(void)refuse(t, "the host's name is too long for SOCKS");
+		(void)fail_tunnel(t, "the host's name is too long for SOCKS");
 	} else if (is_socks4(p)) {
 		(void)begin_socks4(t, out);
 	} else {

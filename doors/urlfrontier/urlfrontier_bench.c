@@ -53,7 +53,7 @@ static struct {
 } b = { .queues = 20000, .urls = 1000000, .calls = 2000 };
 
 static void
-fatal(const char *text)
+end_with(const char *text)
 {
 	fprintf(stderr, "urlfrontier_bench: %s\n", text);
 	exit(1);
@@ -157,7 +157,7 @@ static void
 print_times(const char *what, int64_t *ns, size_t n)
 {
 	if (n == 0)
-		fatal("nothing was measured");
+		end_with("nothing was measured");
 	qsort(ns, n, sizeof(*ns), by_value);
 	printf("%s: p50 %.1f  p99 %.1f  worst %.1f us, %zu times\n", what,
 	    (double)ns[n / 2] / 1000, (double)ns[n - 1 - n / 100] / 1000,
@@ -194,7 +194,7 @@ set_conf(const char *flag)
 	struct why w = WHY_INIT;
 
 	if (conf_flag(&b.conf, str_of(flag), &w) != OK)
-		fatal(w.text);
+		end_with(w.text);
 }
 
 static void
@@ -214,7 +214,7 @@ connect_client(void)
 
 	b.port = grpc_port_connect(b.net, b.loop, &to, port_closed, &w);
 	if (b.port == NULL)
-		fatal(w.text);
+		end_with(w.text);
 }
 
 static void
@@ -226,7 +226,7 @@ open_node(void)
 
 	nftw(b.dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	if (file_make_dir(b.dir, &w) != OK)
-		fatal(w.text);
+		end_with(w.text);
 	b.loop = loop_new("home");
 	b.net = net_new(b.loop, &limits);
 	conf_init(&b.conf);
@@ -240,11 +240,11 @@ open_node(void)
 	if (urlfrontier_open(&host, &b.door, &w) != OK ||
 	    engine_open(&o, &b.engine, &w) != OK ||
 	    store_open(b.dir, NULL, &a.store, &w) != OK)
-		fatal(w.text);
+		end_with(w.text);
 	b.store = store_async_new(&a);
 	if (token_set_open(&(struct token_set_options){ .store = b.store },
 	    &b.tokens, &w) != OK)
-		fatal(w.text);
+		end_with(w.text);
 	engine_start(b.engine);
 	urlfrontier_ready(b.door, engine_frontier(b.engine), b.tokens);
 	connect_client();
@@ -299,7 +299,7 @@ send_message(struct grpc_call *c, const ProtobufCMessage *m)
 	size_t n = protobuf_c_message_get_packed_size(m);
 
 	if (grpc_send_room(c, n, &room) == GRPC_GONE)
-		fatal("a call is gone");
+		end_with("a call is gone");
 	protobuf_c_message_pack(m, room);
 }
 
@@ -334,7 +334,7 @@ on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 	if (code != GRPC_OK && !a->cancels) {
 		fprintf(stderr, "%s %.*s: ", grpc_code_name(code),
 		    STR_FMT(text));
-		fatal("a call failed");
+		end_with("a call failed");
 	}
 	a->call = NULL;
 	a->over = true;
@@ -354,10 +354,10 @@ begin_call(struct asked *a, const char *rpc)
 	a->messages = 0;
 	a->began = clock_mono();
 	if (b.port == NULL)
-		fatal("the connection is lost");
+		end_with("the connection is lost");
 	a->call = grpc_call_new(b.port->session, &q, clock_mono(), &w);
 	if (a->call == NULL)
-		fatal(w.text);
+		end_with(w.text);
 }
 
 static void
@@ -541,7 +541,7 @@ measure_device(void)
 	}
 	file_close(&fd);
 	if (e != OK)
-		fatal(w.text);
+		end_with(w.text);
 	print_times("fdatasync", ns, DEVICE_SYNCS);
 }
 
@@ -619,11 +619,11 @@ read_options(int argc, char **argv)
 			b.relaxed = true;
 		else if (c == '?' || !str_to_u64(str_of(optarg), to) ||
 		    *to == 0)
-			fatal("usage: urlfrontier_bench [-r] [-q QUEUES] "
+			end_with("usage: urlfrontier_bench [-r] [-q QUEUES] "
 			    "[-u URLS] [-n CALLS] get|first|serial DIR");
 	}
 	if (optind + 2 != argc)
-		fatal("which mode, and which directory?");
+		end_with("which mode, and which directory?");
 	b.dir = argv[optind + 1];
 }
 
@@ -637,7 +637,7 @@ main(int argc, char **argv)
 	    strcmp(modes[i].name, argv[optind]) != 0)
 		i++;
 	if (i == ARRAY_LEN(modes))
-		fatal("no such mode");
+		end_with("no such mode");
 	b.ns = mem_array(MAX(b.calls, FIRSTS), sizeof(*b.ns));
 	open_node();
 	modes[i].measure();

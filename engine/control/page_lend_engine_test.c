@@ -56,7 +56,7 @@ start_engine(void)
 }
 
 static void
-begin(unsigned loops)
+open_engine(unsigned loops)
 {
 	rig_open(&rig, site, NULL);
 	rig.loops = loops;
@@ -171,7 +171,7 @@ read_records(struct records *r)
 static struct crawl_counts
 crawl_with(unsigned loops, struct records *r)
 {
-	begin(loops);
+	open_engine(loops);
 	uint32_t crawl = rig_launch(&rig, "/", POLICY);
 	rig_until_state(&rig, crawl, CRAWL_COMPLETE);
 	struct crawl_counts n = counts_of(crawl);
@@ -215,7 +215,7 @@ a_limit_of_pages_is_exact(void **state)
 	char policy[120];
 
 	(void)state;
-	begin(2);
+	open_engine(2);
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
 		snprintf(policy, sizeof(policy), "{\"rate_limit\":0,"
 		    "\"downloads\":64,\"robots\":\"ignore\","
@@ -261,7 +261,7 @@ static void
 a_crawl_is_deleted_while_pages_are_lent(void **state)
 {
 	(void)state;
-	begin(2);
+	open_engine(2);
 	for (unsigned i = 0; i < 5; i++) {
 		struct crawl_order o;
 		bool done = false;
@@ -287,7 +287,7 @@ an_engine_ends_while_pages_are_lent(void **state)
 {
 	(void)state;
 	for (int crashes = 0; crashes <= 1; crashes++) {
-		begin(2);
+		open_engine(2);
 		uint32_t crawl = crawl_until(50);
 		if (crashes)
 			rig_crash(&rig);

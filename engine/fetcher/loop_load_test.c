@@ -11,7 +11,7 @@ static struct loop_load load;
 static struct mono now;
 
 static void
-begin(void)
+begin_load(void)
 {
 	now = (struct mono){ 100 * NS_PER_MS };
 	load = (struct loop_load){ .since = now };
@@ -19,7 +19,7 @@ begin(void)
 
 /* A turn of so long, of which a part is lent, after a wait; microseconds. */
 static void
-turn(int64_t waits_us, int64_t lent_us, int64_t own_us)
+take_turn(int64_t waits_us, int64_t lent_us, int64_t own_us)
 {
 	now.ns += waits_us * 1000;
 	struct mono from = now;
@@ -34,17 +34,17 @@ static void
 the_load_is_the_part_of_own_work(void **state)
 {
 	(void)state;
-	begin();
+	begin_load();
 	for (int i = 0; i < 8; i++)
-		turn(250, 0, 750);
+		take_turn(250, 0, 750);
 	assert_int_equal(loop_load_permille(&load), 750);
-	begin();
+	begin_load();
 	for (int i = 0; i < 8; i++)
-		turn(300, 600, 100);
+		take_turn(300, 600, 100);
 	assert_int_equal(loop_load_permille(&load), 100);
-	begin();
+	begin_load();
 	for (int i = 0; i < 8; i++)
-		turn(0, 0, 1000);
+		take_turn(0, 0, 1000);
 	assert_int_equal(loop_load_permille(&load), 1000);
 }
 
@@ -52,13 +52,13 @@ static void
 a_measurement_takes_its_time(void **state)
 {
 	(void)state;
-	begin();
-	turn(0, 0, LOOP_LOAD_MS * 1000 - 1);
+	begin_load();
+	take_turn(0, 0, LOOP_LOAD_MS * 1000 - 1);
 	assert_int_equal(loop_load_permille(&load), 0);
-	turn(0, 0, 1);
+	take_turn(0, 0, 1);
 	assert_int_equal(loop_load_permille(&load), 1000);
 	/* The next one begins with nothing. */
-	turn(LOOP_LOAD_MS * 1000 - 400, 0, 400);
+	take_turn(LOOP_LOAD_MS * 1000 - 400, 0, 400);
 	assert_int_equal(loop_load_permille(&load), 100);
 }
 
@@ -66,14 +66,14 @@ static void
 a_loop_is_idle_beside_one_with_twice_its_load(void **state)
 {
 	(void)state;
-	begin();
+	begin_load();
 	assert_true(loop_load_is_idle(&load, 0, now));
-	turn(7000, 0, 3000);
+	take_turn(7000, 0, 3000);
 	assert_int_equal(loop_load_permille(&load), 300);
 	assert_false(loop_load_is_idle(&load, 599, now));
 	assert_true(loop_load_is_idle(&load, 600, now));
 	/* Work for others leaves it idle. */
-	turn(0, 9000, 1000);
+	take_turn(0, 9000, 1000);
 	assert_false(loop_load_is_idle(&load, 199, now));
 	assert_true(loop_load_is_idle(&load, 200, now));
 }
@@ -82,8 +82,8 @@ static void
 a_loop_without_a_turn_is_idle(void **state)
 {
 	(void)state;
-	begin();
-	turn(0, 0, 8000);
+	begin_load();
+	take_turn(0, 0, 8000);
 	assert_false(loop_load_is_idle(&load, 1000, now));
 	assert_false(loop_load_is_idle(&load, 1000, mono_add_ms(now,
 	    LOOP_LOAD_STALE_MS)));

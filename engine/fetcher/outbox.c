@@ -3,7 +3,8 @@
 #include "engine/fetcher/host.h"
 #include "engine/fetcher/page.h"
 
-/* So much of the limits of what is not durable belongs to single loops. */
+/* A quarter of the uncommitted limits is divided among the loops; the rest goes
+ * to whichever loop needs it. */
 #define OWN_PART 4
 /* Finished pages are handed over so many at a time, or after so long. */
 #define OUTBOX_PAGES 16

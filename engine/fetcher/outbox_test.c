@@ -15,7 +15,7 @@ static struct outbox outboxes[LOOPS_MAX];
 static struct fetcher fetchers[LOOPS_MAX];
 
 static void
-begin(size_t loops, size_t pages_max, size_t bytes_max)
+open_outboxes(size_t loops, size_t pages_max, size_t bytes_max)
 {
 	memset(&uncommitted, 0, sizeof(uncommitted));
 	memset(outboxes, 0, sizeof(outboxes));
@@ -48,11 +48,11 @@ static void
 one_loop_has_the_whole_limit(void **state)
 {
 	(void)state;
-	begin(1, 100, 1000000);
+	open_outboxes(1, 100, 1000000);
 	assert_int_equal(fill(0, 1), 100);
-	begin(1, 100, 1000);
+	open_outboxes(1, 100, 1000);
 	assert_int_equal(fill(0, 20), 50);
-	begin(1, 1, 1000);
+	open_outboxes(1, 1, 1000);
 	assert_int_equal(fill(0, 20), 1);
 }
 
@@ -61,12 +61,12 @@ static void
 a_busy_loop_leaves_the_parts_of_the_others(void **state)
 {
 	(void)state;
-	begin(4, 100, 1000000);
+	open_outboxes(4, 100, 1000000);
 	assert_int_equal(fill(0, 1), 100 - 3 * 6);
 	for (size_t i = 1; i < 4; i++)
 		assert_int_equal(fill(i, 1), 6);
 	assert_int_equal(uncommitted.pages, 100);
-	begin(4, 1000, 1600);
+	open_outboxes(4, 1000, 1600);
 	assert_int_equal(fill(0, 10), (1600 - 3 * 100) / 10);
 	for (size_t i = 1; i < 4; i++)
 		assert_int_equal(fill(i, 10), 10);
@@ -79,10 +79,10 @@ no_loop_waits_for_the_others_alone(void **state)
 {
 	(void)state;
 	for (size_t max = 1; max < 5; max++) {
-		begin(4, max, 1000);
+		open_outboxes(4, max, 1000);
 		for (size_t i = 0; i < 4; i++)
 			assert_true(fill(i, 1) >= 1);
-		begin(4, 100, max);
+		open_outboxes(4, 100, max);
 		for (size_t i = 0; i < 4; i++)
 			assert_true(fill(i, 1) >= 1);
 	}
@@ -94,7 +94,7 @@ readers_that_are_behind_hold_all_loops(void **state)
 	atomic_size_t waiting = 9;
 
 	(void)state;
-	begin(2, 100, 1000);
+	open_outboxes(2, 100, 1000);
 	for (size_t i = 0; i < 2; i++) {
 		fetchers[i].options.events_waiting = &waiting;
 		fetchers[i].options.events_waiting_max = 10;

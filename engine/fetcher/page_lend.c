@@ -8,8 +8,8 @@
  *
  * A loop is busy or idle by the share of the time that its own requests and
  * pages took lately (loop_load.h); time spent on pages of others does not
- * count, so a loop that helps stays idle.  At PAGE_LENT_MAX pages it has
- * enough, and the lender goes on with its pages itself.
+ * count, so a loop that helps stays idle.  It takes PAGE_LENT_MAX pages at
+ * most; beyond that the lender builds its pages itself.
  *
  * Several pages of a host may be built at once and reach the ledger in any
  * order, on which it does not depend: each is a submission of its own.

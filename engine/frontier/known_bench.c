@@ -40,7 +40,7 @@ static struct {
 } b = { .queues = 1000, .urls = 10000000, .rounds = 5, .known_mib = 1 << 20 };
 
 static void
-fatal(const char *text)
+end_with(const char *text)
 {
 	fprintf(stderr, "known_bench: %s\n", text);
 	exit(1);
@@ -86,7 +86,7 @@ open_frontier(void)
 	b.ledger = loop_new("ledger");
 	o.ledger.pool = b.pool = pool_new(1);
 	if (frontier_open(b.ledger, &o, &b.frontier, &w) != OK)
-		fatal(w.text);
+		end_with(w.text);
 }
 
 static void
@@ -95,7 +95,7 @@ load_external(void)
 	struct why w = WHY_INIT;
 
 	if (frontier_load(b.frontier, &w) != OK)
-		fatal(w.text);
+		end_with(w.text);
 }
 
 static void
@@ -134,7 +134,7 @@ run_child(void (*what)(void), bool killed)
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid ||
 	    (!killed && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)))
-		fatal("the child failed");
+		end_with("the child failed");
 }
 
 /* --- filling: our crawl --------------------------------------------------- */
@@ -154,7 +154,7 @@ put_crawl_record(void)
 	open_frontier();
 	load_external();
 	if (frontier_begin(b.frontier, &spec, &seed, 1, NULL, &id, &w) != OK)
-		fatal(w.text);
+		end_with(w.text);
 	c.home = b.ledger;
 	loop_start(b.ledger);
 	loop_ask(b.ledger, &c);
@@ -195,15 +195,15 @@ fill_own(void)
 	put_crawl_record();
 	snprintf(path, sizeof(path), "%s/index", b.part);
 	if (index_open(path, &o, &x, &w) != OK)
-		fatal(w.text);
+		end_with(w.text);
 	for (uint64_t i = 0; i < b.urls; i++) {
 		put_url_record(x, batch, i, &key, &value);
 		if (i % WRITE_RECORDS == 0 && index_write(x, batch, &w) != OK)
-			fatal(w.text);
+			end_with(w.text);
 	}
 	if (index_write(x, batch, &w) != OK ||
 	    index_flush(x, STR_NONE, STR_NONE, &w) != OK)
-		fatal(w.text);
+		end_with(w.text);
 	index_batch_free(&batch);
 	index_close(&x);
 }
@@ -256,7 +256,7 @@ put_done(struct lease_call *c)
 
 	for (size_t i = 0; i < p->put.items_n; i++)
 		if (p->items[i].status == LEASE_FAIL)
-			fatal("a put failed");
+			end_with("a put failed");
 	putting.done += p->put.items_n;
 	while (putting.tenths < TENTHS && putting.done >= b.urls / TENTHS *
 	    (putting.tenths + 1))
@@ -343,7 +343,7 @@ start_own(void)
 	/* Its record has the seed alone. */
 	crawl_get(b.frontier, 0)->view.counts.queued = b.urls;
 	if (frontier_continue(b.frontier, 0, &w) != OK)
-		fatal(w.text);
+		end_with(w.text);
 	print_start(began, opened, rss);
 }
 
@@ -368,7 +368,7 @@ run_part(const char *name, void (*fill)(void), bool killed,
 	if (!b.start) {
 		nftw(b.part, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 		if (file_make_dir(b.part, NULL) != OK)
-			fatal("cannot make the directory");
+			end_with("cannot make the directory");
 		run_child(fill, killed);
 	}
 	for (uint64_t i = 0; i < b.rounds; i++)
@@ -390,15 +390,15 @@ main(int argc, char **argv)
 		b.external_only |= c == 'o';
 		if (c == '?' || (number != NULL &&
 		    (!str_to_u64(str_of(optarg), number) || *number == 0)))
-			fatal("usage: known_bench [-kos] [-q QUEUES] "
+			end_with("usage: known_bench [-kos] [-q QUEUES] "
 			    "[-u URLS] [-n ROUNDS] [-m MIB] DIR");
 	}
 	if (optind + 1 != argc || strlen(argv[optind]) > 200)
-		fatal("which directory?");
+		end_with("which directory?");
 	b.dir = argv[optind];
 	b.rounds = MIN(b.rounds, ROUNDS_MAX);
 	if (file_make_dir(b.dir, NULL) != OK)
-		fatal("cannot make the directory");
+		end_with("cannot make the directory");
 	if (!b.external_only)
 		run_part("own", fill_own, false, start_own);
 	run_part("external", fill_external, true, start_external);

@@ -148,7 +148,8 @@ struct lease_reader {
 	uint64_t group;                      /* it shows all up to this one */
 	uint64_t evictions;                  /* from the known table, by then */
 	int64_t end_ns;                      /* monotonic: of its use */
-	/* It stands in this queue (crawl4 queue4) or right behind it. */
+	/* The iterator's position: in this queue (crawl in the upper 32 bits),
+	 * or at the first record behind it. */
 	uint64_t queue;
 	bool placed;
 	bool far;                            /* the next queue is not near */

@@ -149,10 +149,10 @@ reader_close(struct lease_reader *r)
 }
 
 /*
- * An iterator that shows all puts into these queues.  It may show more records
- * of them than there are: what a walk meets is looked up before it is leased.
- * That takes what the known table does not have as it stands in the index, so
- * an iterator ends with the next eviction.
+ * An iterator that shows all puts into these queues.  It may still show records
+ * that are gone: a URL is looked up in the known table before it is leased.
+ * For a URL that the table has evicted the record itself is trusted, so an
+ * iterator must not be older than the last eviction.
  */
 static void
 reader_open(struct lease_reader *r, const struct lease_get *g,
@@ -195,7 +195,7 @@ walk_with(struct lease_get *g, struct lease_reader *r)
 
 /* On the index thread. */
 static void
-walk(struct ledger_query *q, struct index *x)
+walk_in_order(struct ledger_query *q, struct index *x)
 {
 	struct lease_get *g = CONTAINER(q, struct lease_get, call.query);
 	struct lease_reader r = { .iter = NULL };
@@ -635,7 +635,7 @@ static void
 walk_later(struct lease_call *c)
 {
 	if (lease_may_read(c, walk_later))
-		lease_read_known(c, false, walk, walked);
+		lease_read_known(c, false, walk_in_order, walked);
 }
 
 static void
@@ -673,8 +673,8 @@ round_begin(struct lease_get *g)
 	g->evictions = f->evict->evictions;
 	if (beside)
 		f->leases->reader_asked_ns = f->leases->now_ns;
-	lease_read_known(&g->call, beside, beside ? walk_beside : walk,
-	    walked);
+	lease_read_known(&g->call, beside, beside ? walk_beside :
+	    walk_in_order, walked);
 }
 
 /* Such a get is answered at once, however long that takes. */

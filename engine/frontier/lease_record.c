@@ -561,7 +561,7 @@ take_urls(void *arg, const struct url_load_entry *entries, size_t n,
 }
 
 static void
-settle(struct lease_queue *q, const struct recount *r)
+settle_counts(struct lease_queue *q, const struct recount *r)
 {
 	struct frontier *f = q->crawl->frontier;
 
@@ -594,7 +594,7 @@ load_urls(struct frontier *f, struct index_batch *b, struct why *w)
 	    .take = take_urls, .arg = &l }, w);
 	for (uint32_t slot = 1; slot < slots_n; slot++)
 		if (l.counts[slot].active + l.counts[slot].completed > 0)
-			settle(lease_at(o, slot), &l.counts[slot]);
+			settle_counts(lease_at(o, slot), &l.counts[slot]);
 	mem_free(&l.counts);
 	e = known_evict_load_end(&l.known, e, w);
 	return e == OK ? index_write(x, b, w) : e;

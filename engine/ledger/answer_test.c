@@ -74,7 +74,7 @@ ask_by_mail(struct asker *a, bool written)
 }
 
 static void
-begin(struct rig *r)
+begin_test(struct rig *r)
 {
 	order.n = 0;
 	rig_init(r);
@@ -91,7 +91,8 @@ end(struct rig *r)
 
 /* --- promises that are kept by a mail ------------------------------------- */
 
-/* The owner is told of the group first; mails come in the order of asking. */
+/* The owner's callback runs first; then mails arrive in the order of the
+ * requests. */
 static void
 a_mail_follows_the_news(void **state)
 {
@@ -99,7 +100,7 @@ a_mail_follows_the_news(void **state)
 
 	(void)state;
 	for (unsigned written = 0; written < 2; written++) {
-		begin(&r);
+		begin_test(&r);
 		struct asker a[4];
 		for (unsigned i = 0; i < 4; i++)
 			a[i] = asker_of(&r, i);
@@ -127,7 +128,7 @@ a_group_of_mails_alone(void **state)
 	struct rig r;
 
 	(void)state;
-	begin(&r);
+	begin_test(&r);
 	struct asker a = asker_of(&r, 1), b = asker_of(&r, 2);
 	put_one(&r, 0);
 	ask_by_mail(&a, false);
@@ -149,7 +150,7 @@ a_failure_is_no_mail(void **state)
 	struct rig r;
 
 	(void)state;
-	begin(&r);
+	begin_test(&r);
 	struct asker a = asker_of(&r, 1);
 	put_one(&r, 0);
 	ask_by_mail(&a, false);
@@ -170,7 +171,7 @@ a_full_disk_delays_the_mail(void **state)
 	struct rig r;
 
 	(void)state;
-	begin(&r);
+	begin_test(&r);
 	struct asker a = asker_of(&r, 1);
 	file_fault(FILE_CALL_WRITE, 1, FILE_FAULT_FOREVER, ERR_DISK_FULL);
 	put_one(&r, 0);
@@ -205,7 +206,7 @@ notes_alone_pass_the_index_by(void **state)
 	struct rig r;
 
 	(void)state;
-	begin(&r);
+	begin_test(&r);
 	struct asker a = asker_of(&r, 1), b = asker_of(&r, 2);
 	put_note(&r, 1);
 	uint64_t group = ledger_group(r.ledger);

@@ -17,7 +17,7 @@
 #define SEEDS ROUNDS(4u)
 /* The heap that test_floods fills. */
 #define FLOOD_HEAP_BYTES ROUNDS(HEAP_BYTES)
-/* So many documents that the heap could not hold all of them. */
+/* More documents than the heap could hold at once. */
 #define DROPPED (SANITIZED ? 6000u : 100000u)
 #define OUT_OF_MEMORY "InternalError: out of memory"
 

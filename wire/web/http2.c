@@ -134,7 +134,8 @@ take_host(struct http2_stream *s, struct str value)
 		s->refusal = two;
 }
 
-/* nghttp2 has seen to it that names and values are such, and no field twice. */
+/* nghttp2 has checked that names and values are well-formed, and that no
+ * pseudo-header comes twice. */
 static void
 take_field(struct http2_stream *s, struct str name, struct str value)
 {
