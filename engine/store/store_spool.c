@@ -451,8 +451,9 @@ static enum err
 delete_blocks(struct store *st, uint64_t id, const struct store_ack *k,
     struct why *w)
 {
+	/* `number` is bounded twice, else each row up to the end is read. */
 	struct query *q = database_query(st->db, "DELETE FROM external_spool"
-	    " WHERE task = ?1 AND number >= ?2 AND last <= ?3");
+	    " WHERE task = ?1 AND number BETWEEN ?2 AND ?3 AND last <= ?3");
 
 	store_bind_id(q, 1, id);
 	query_i64(q, 2, (int64_t)MIN(k->first, (uint64_t)INT64_MAX));
