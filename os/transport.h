@@ -95,6 +95,12 @@ struct exchange {
 	int64_t speed_bytes_min, speed_s;  /* below that for so long: TIMEOUT */
 	size_t head_bytes_max;             /* more: PROTOCOL */
 	bool http2;                        /* may be negotiated over TLS */
+	/*
+	 * The host is asked again this long after the end of this exchange, if
+	 * at all; 0: perhaps at once.  When not all connections can be kept,
+	 * those go first that are needed last.
+	 */
+	int64_t pause_ms;
 	/* The request may not be sent again, on another connection, when a kept
 	 * one ends without an answer: that ends with RESET. */
 	bool once;

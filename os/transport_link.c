@@ -18,7 +18,8 @@
 #include "os/transport_pool.h"
 
 #define READS_MAX 8u                 /* before others have their turn */
-#define KEEPALIVE_S 60
+#define KEEPALIVE_S 60               /* probes of TCP */
+#define KEEP_ALIVE_MARGIN_MS 500     /* of the server's time, left unused */
 
 static void ready(struct watch *, unsigned events);
 static void begin_layer(struct transport_link *);
@@ -66,7 +67,7 @@ transport_link_close(struct transport_link *l)
 	close(l->watch.fd);
 	l->watch.fd = -1;
 	l->call = NULL;
-	list_take(&l->idle);
+	transport_pool_take_idle(l);
 	list_take(&l->again);
 	list_take(&l->node);
 	list_put(&pool->dead_links, &l->node);
@@ -113,6 +114,7 @@ add_link(struct transport_call *c, int fd, const struct ip *ip)
 	l->state = TRANSPORT_LINK_CONNECTING;
 	l->read_wants = LOOP_READ;
 	l->write_wants = LOOP_WRITE;
+	l->usable_until = MONO_NEVER;
 	l->ip = *ip;
 	list_init(&l->node);
 	list_init(&l->idle);
@@ -148,26 +150,65 @@ transport_link_open(struct transport_call *c, const struct ip *ip,
 	return 0;
 }
 
+/* ---- Kept for the next request ------------------------------------------ */
+
+static bool
+has_room(const struct transport_link *l)
+{
+	if (l->state == TRANSPORT_LINK_HTTP1)
+		return !list_empty(&l->idle);
+	return l->state == TRANSPORT_LINK_HTTP2 &&
+	    transport_http2_has_room(l->http2);
+}
+
 struct transport_link *
 transport_link_find(const struct transport_call *c)
 {
-	LIST_EACH(l, &c->origin->links, struct transport_link, node)
-		if (l->state == TRANSPORT_LINK_HTTP1 ?
-		    !list_empty(&l->idle) : l->state == TRANSPORT_LINK_HTTP2 &&
-		    transport_http2_has_room(l->http2))
+	struct list *links = &c->origin->links, *next;
+	struct mono now = loop_now(c->pool->loop);
+
+	for (struct list *n = links->next; n != links; n = next) {
+		struct transport_link *l = LIST_ITEM(n, struct transport_link,
+		    node);
+		next = n->next;
+		if (!has_room(l))
+			continue;
+		if (mono_before(now, l->usable_until))
 			return l;
+		transport_link_close(l);
+	}
 	return NULL;
 }
 
+/* The server's time began when it sent the answer, and ends before ours does:
+ * a request has to reach it. */
+static void
+note_keep_alive(struct transport_link *l, const struct transport_reader *r)
+{
+	l->usable_until = r->keep_alive_s < 0 ? MONO_NEVER :
+	    mono_add_ms(loop_now(l->pool->loop),
+	    r->keep_alive_s * 1000 - KEEP_ALIVE_MARGIN_MS);
+}
+
+/* Whether it can still be used when the next request comes. */
+static bool
+outlasts_pause(const struct transport_link *l, int64_t pause_ms)
+{
+	const struct transport_pool *pool = l->pool;
+	struct mono now = loop_now(pool->loop);
+
+	return (pool->idle_ns_max == 0 ||
+	    pause_ms < pool->idle_ns_max / NS_PER_MS) &&
+	    mono_ns_between(now, l->usable_until) / NS_PER_MS > pause_ms;
+}
+
 /* The one that was used last is taken first: the others may be closed. */
-void
-transport_link_rest(struct transport_link *l)
+static void
+rest_link(struct transport_link *l, int64_t pause_ms)
 {
 	struct transport_pool *pool = l->pool;
 
-	l->idle_since = loop_now(pool->loop);
-	list_take(&l->idle);
-	list_put(&pool->idle, &l->idle);
+	transport_pool_put_idle(l, pause_ms);
 	list_take(&l->node);
 	list_put(l->origin->links.next, &l->node);
 	pool->released = true;
@@ -185,7 +226,7 @@ transport_link_release(struct transport_link *l, struct transport_call *c,
 			l->call = NULL;
 		if (transport_http2_is_idle(l->http2) &&
 		    list_empty(&l->idle))
-			transport_link_rest(l);
+			rest_link(l, c->x->pause_ms);
 		l->pool->released = true;
 		transport_pool_wake(l->pool);
 		return;
@@ -194,9 +235,14 @@ transport_link_release(struct transport_link *l, struct transport_call *c,
 		transport_link_close(l);
 		return;
 	}
+	note_keep_alive(l, &c->reader);
+	if (!outlasts_pause(l, c->x->pause_ms)) {
+		transport_link_close(l);
+		return;
+	}
 	l->call = NULL;
 	transport_link_watch(l);
-	transport_link_rest(l);
+	rest_link(l, c->x->pause_ms);
 	if (l->ssl != NULL && SSL_has_pending(l->ssl))
 		transport_pool_serve_again(l);
 }
@@ -540,7 +586,7 @@ send_first_request(struct transport_link *l, bool kept)
 		return;
 	}
 	l->call = NULL;
-	list_take(&l->idle);
+	transport_pool_take_idle(l);
 	if (!transport_http2_request(l->http2, c)) {
 		if (!transport_call_retry(c))
 			transport_call_finish(c, TRANSPORT_RESET,
@@ -640,7 +686,7 @@ transport_link_use(struct transport_link *l, struct transport_call *c)
 		transport_pool_queue(c);
 		return;
 	}
-	list_take(&l->idle);
+	transport_pool_take_idle(l);
 	l->call = c;
 	send_first_request(l, true);
 	transport_link_watch(l);

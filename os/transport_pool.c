@@ -10,6 +10,7 @@
 
 #define SPARE_MAX 256                /* calls kept, with their buffers */
 #define TICK_MS 1000
+#define PAUSE_MS_MAX (INT64_C(1000) * 3600 * 24 * 365)
 
 /* ---- Origins ------------------------------------------------------------ */
 
@@ -152,6 +153,50 @@ close_idle_of(const struct transport_origin *o)
 	return false;
 }
 
+/* ---- Idle links --------------------------------------------------------- */
+
+void
+transport_pool_put_idle(struct transport_link *l, int64_t pause_ms)
+{
+	struct transport_pool *pool = l->pool;
+
+	transport_pool_take_idle(l);
+	l->idle_since = loop_now(pool->loop);
+	l->due = mono_add_ms(l->idle_since, MIN(MAX(pause_ms, 0),
+	    PAUSE_MS_MAX));
+	list_put(&pool->idle, &l->idle);
+	heap_put(&pool->due_first, &l->due_first, l->due.ns, 0);
+	heap_put(&pool->due_last, &l->due_last, -l->due.ns, 0);
+}
+
+void
+transport_pool_take_idle(struct transport_link *l)
+{
+	list_take(&l->idle);
+	heap_take(&l->pool->due_first, &l->due_first);
+	heap_take(&l->pool->due_last, &l->due_last);
+}
+
+/*
+ * The idle link that is worth least; NULL: none is idle.  Of those whose host
+ * pauses it is the one due last: hosts with the same pause come in turn, and
+ * the link that was used longest ago is the next one needed.  A host that is
+ * overdue may have nothing more to ask for; the longer, the more likely.
+ */
+static struct transport_link *
+least_needed(const struct transport_pool *pool)
+{
+	struct heap_node *first = heap_first(&pool->due_first);
+	int64_t now = loop_now(pool->loop).ns;
+
+	if (first == NULL)
+		return NULL;
+	struct heap_node *last = heap_first(&pool->due_last);
+	return now - first->key >= -last->key - now ?
+	    CONTAINER(first, struct transport_link, due_first) :
+	    CONTAINER(last, struct transport_link, due_last);
+}
+
 /* Another link for the origin; one that is idle may have to go for it. */
 static bool
 has_room(struct transport_pool *pool, const struct transport_origin *o)
@@ -160,10 +205,10 @@ has_room(struct transport_pool *pool, const struct transport_origin *o)
 		return false;
 	if (pool->links_n < pool->connections_max)
 		return true;
-	if (list_empty(&pool->idle))
+	struct transport_link *l = least_needed(pool);
+	if (l == NULL)
 		return false;
-	transport_link_close(LIST_ITEM(pool->idle.next, struct transport_link,
-	    idle));
+	transport_link_close(l);
 	return true;
 }
 
@@ -366,6 +411,8 @@ free_pool(struct transport **tp)
 	resolver_free(&pool->resolver);
 	transport_tls_free(&pool->tls);
 	map_free(&pool->origins);
+	heap_free(&pool->due_first);
+	heap_free(&pool->due_last);
 	if (pool->key.cap > 0)
 		explicit_bzero(pool->key.p, pool->key.cap);
 	buf_free(&pool->key);

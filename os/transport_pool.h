@@ -19,6 +19,7 @@
 #ifndef OS_TRANSPORT_POOL_H
 #define OS_TRANSPORT_POOL_H
 
+#include "base/heap.h"
 #include "base/map.h"
 #include "os/resolve.h"
 #include "os/transport_reader.h"
@@ -39,6 +40,7 @@ struct transport_pool {
 	struct map origins;                /* by key */
 	size_t links_n;                    /* that are not dead */
 	struct list idle;                  /* links, idle for longest first */
+	struct heap due_first, due_last;   /* the same, by `due` */
 	struct list active;               /* every call whose `x` is not NULL */
 	struct list todo;                  /* calls to be launched */
 	struct list waiting;               /* calls without room for a link */
@@ -138,6 +140,9 @@ struct transport_link {
 	struct buf out;                    /* all but an HTTP/1.1 request */
 	size_t out_at;
 	struct mono idle_since;
+	struct mono due;                   /* a request may come from here on */
+	struct mono usable_until;          /* by the server's word */
+	struct heap_node due_first, due_last;
 };
 
 /* ---- transport_pool.c --------------------------------------------------- */
@@ -147,6 +152,12 @@ void transport_pool_queue(struct transport_call *);
 void transport_pool_wake(struct transport_pool *);
 /* Serve the link at the end of this turn, as if it had become readable. */
 void transport_pool_serve_again(struct transport_link *);
+/*
+ * The link serves nobody now; the next request is expected after `pause_ms`.
+ * And: it serves again, or goes.
+ */
+void transport_pool_put_idle(struct transport_link *, int64_t pause_ms);
+void transport_pool_take_idle(struct transport_link *);
 /* The call's origin, by its key; left when the call ends. */
 void transport_origin_enter(struct transport_call *);
 void transport_origin_leave(struct transport_pool *,
@@ -194,7 +205,8 @@ struct str transport_call_request(const struct transport_call *);
 /* Connect to `ip` for the call; errno, or 0. */
 int transport_link_open(struct transport_call *, const struct ip *,
     uint16_t port);
-/* A link of the call's origin that can serve it now; or NULL. */
+/* A link of the call's origin that can serve it now, or NULL; those that have
+ * become too old are closed. */
 struct transport_link *transport_link_find(const struct transport_call *);
 /* Serve a call by a link that was kept. */
 void transport_link_use(struct transport_link *, struct transport_call *);
@@ -205,8 +217,6 @@ void transport_link_close(struct transport_link *);
 void transport_link_free(struct transport_link **);   /* it is closed */
 /* Watch for what it waits for. */
 void transport_link_watch(struct transport_link *);
-/* Nothing more is to be done for it now: it may be kept. */
-void transport_link_rest(struct transport_link *);
 /* Write of `out` as much as the socket takes; false: it is cut. */
 bool transport_link_flush(struct transport_link *);
 /* Read and write without an event. */

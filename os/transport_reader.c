@@ -1,6 +1,7 @@
 #include "os/transport_reader.h"
 
 #define HEAD_KEPT_MAX 65536          /* memory of a head kept for the next */
+#define KEEP_ALIVE_S_MAX 86400u
 
 static void
 begin_head(struct transport_reader *r)
@@ -10,6 +11,7 @@ begin_head(struct transport_reader *r)
 	r->status = 0;
 	r->line_at = r->lines_n = 0;
 	r->may_keep = true;
+	r->keep_alive_s = -1;
 	r->chunked = r->coded = r->in_framing = r->has_length = false;
 	r->length = 0;
 }
@@ -231,6 +233,22 @@ read_connection(struct transport_reader *r, struct str value)
 			r->may_keep = false;
 }
 
+/* "timeout=5, max=100" (RFC 2068 §19.7.1.1); the last one of several counts. */
+static void
+read_keep_alive(struct transport_reader *r, struct str value)
+{
+	static const struct str timeout = { "timeout=", 8 };
+	struct str part;
+	uint64_t s;
+
+	while (str_split(&value, ',', &part)) {
+		part = trim_blanks(part);
+		if (str_starts_nocase(part, timeout) &&
+		    str_to_u64(str_from(part, timeout.n), &s))
+			r->keep_alive_s = (int64_t)MIN(s, KEEP_ALIVE_S_MAX);
+	}
+}
+
 /* A CR before the line's end: a line end for some, not for others. */
 static bool
 has_bare_cr(struct str line)
@@ -246,12 +264,15 @@ read_known(struct transport_reader *r, struct str line)
 	static const struct str coding = { "transfer-encoding:", 18 };
 	static const struct str connection = { "connection:", 11 };
 	static const struct str proxy = { "proxy-connection:", 17 };
+	static const struct str keep_alive = { "keep-alive:", 11 };
 	char first = ascii_lower(line.p[0]);
 
 	if (first == 'c' && str_starts_nocase(line, connection))
 		read_connection(r, value_of(line, connection.n));
 	else if (first == 'p' && str_starts_nocase(line, proxy))
 		read_connection(r, value_of(line, proxy.n));
+	else if (first == 'k' && str_starts_nocase(line, keep_alive))
+		read_keep_alive(r, value_of(line, keep_alive.n));
 	if (first == 'c' && r->status >= 200 &&
 	    str_starts_nocase(line, length)) {
 		r->in_framing = true;

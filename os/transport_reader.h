@@ -53,6 +53,9 @@ struct transport_reader {
 	/* The connection may serve another request once the answer has ended,
 	 * provided that no bytes are left then. */
 	bool may_keep;
+	/* How long the server keeps it without a request, by its word; -1: it
+	 * does not say. */
+	int64_t keep_alive_s;
 
 	size_t line_at;            /* in `head`, of the line that is read */
 	size_t lines_n;            /* of this head, whole ones */

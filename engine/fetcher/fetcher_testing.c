@@ -111,6 +111,7 @@ start(struct transport *t, struct exchange *x)
 		    STR_FMT(x->headers[i].name),
 		    STR_FMT(x->headers[i].value));
 	seen->at = world.mono;
+	seen->pause_ms = x->pause_ms;
 	r->open++;
 	r->open_max = MAX(r->open_max, r->open);
 	c->web = w;

@@ -33,6 +33,7 @@ struct request_seen {
 	char url[120], method[8], body[80];
 	char headers[400];           /* "Name: value\n" each */
 	struct mono at;
+	int64_t pause_ms;            /* as the transport was told */
 };
 
 struct fetch_rig {

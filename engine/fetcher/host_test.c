@@ -36,6 +36,8 @@ a_delay_is_kept(void **state)
 	for (unsigned i = 1; i < rig.seen_n; i++)
 		assert_in_range(fetch_rig_gap_ms(&rig, i - 1, i), 570 + 20,
 		    570 + 30);
+	for (unsigned i = 0; i < rig.seen_n; i++)
+		assert_int_equal(rig.seen[i].pause_ms, 570);
 	fetch_rig_end(&rig);
 }
 
@@ -49,6 +51,7 @@ connections_are_limited_without_a_delay(void **state)
 	fetch_rig_pass(&rig, 1000);
 	assert_int_equal(rig.seen_n, 10);
 	assert_int_equal(rig.open_max, 4);
+	assert_int_equal(rig.seen[0].pause_ms, 0);
 	fetch_rig_end(&rig);
 }
 

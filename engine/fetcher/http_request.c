@@ -5,6 +5,7 @@
 
 #include "engine/fetcher/call_page.h"
 #include "engine/fetcher/fetch_crawl.h"
+#include "engine/fetcher/host.h"
 #include "engine/fetcher/revalidate.h"
 #include "os/clock.h"
 
@@ -145,6 +146,7 @@ http_request_build(struct page *p)
 	x->head_bytes_max = set->head_bytes_max;
 	x->upgrade = p->call != NULL && p->call->frames;
 	x->http2 = set->http2 && !x->upgrade;
+	x->pause_ms = p->holds_slot ? host_delay_ms(p->host, p->crawl) : 0;
 	/* What is signed may be good for one request alone. */
 	x->once = p->call != NULL && p->call->sign != NULL;
 	x->secret = x->once;
