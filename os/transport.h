@@ -118,6 +118,7 @@ struct exchange {
 	struct ip connected_ip;
 	int http_version;                  /* 10, 11, 20 */
 	bool reused;                       /* on a kept connection */
+	bool resumed;                      /* its new one by a TLS session */
 	struct transport_times times;
 	/*
 	 * The head as sent, valid until done() returns.  Host stands first;

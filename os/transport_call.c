@@ -313,7 +313,7 @@ transport_call_retry(struct transport_call *c)
 	leave_link(c, false);
 	transport_origin_leave(c->pool, &c->origin);
 	c->fresh = true;
-	c->x->reused = false;
+	c->x->reused = c->x->resumed = false;
 	(void)build_request(c);
 	begin_answer(c);
 	c->begun = clock_mono();
@@ -486,7 +486,7 @@ reset_call(struct transport_call *c, struct exchange *x)
 	c->total_deadline = deadline_of(now, x->total_ms);
 	c->moved = c->moved_before = c->slow_s = 0;
 	x->own = c;
-	x->reused = false;
+	x->reused = x->resumed = false;
 	x->http_version = 0;
 	x->connected_ip = (struct ip){ { 0 } };
 	x->request_sent = x->head_received = STR_NONE;

@@ -263,6 +263,18 @@ outcome_of_read(struct transport_link *l, ssize_t got, size_t *n)
 	return NET_FAILED;
 }
 
+/* A peer that is gone has broken nothing: RFC 5246 §7.2.1, RFC 8446 §6.1. */
+static enum net_io
+note_tls_end(struct transport_link *l, enum net_io got, const struct why *w)
+{
+	if (got != NET_FAILED)
+		return got;
+	l->failed = true;
+	if (w->err != ERR_CLOSED)
+		transport_tls_forget(l->ssl);
+	return got;
+}
+
 static enum net_io
 receive_bytes(struct transport_link *l, size_t room, size_t *n)
 {
@@ -273,21 +285,17 @@ receive_bytes(struct transport_link *l, size_t room, size_t *n)
 	if (l->ssl == NULL)
 		return outcome_of_read(l, recv(l->watch.fd, l->pool->in, room,
 		    0), n);
-	enum net_io got = net_tls_read(l->ssl, l->pool->in, room, n,
-	    &l->read_wants, &w);
-	l->failed |= got == NET_FAILED;
-	return got;
+	return note_tls_end(l, net_tls_read(l->ssl, l->pool->in, room, n,
+	    &l->read_wants, &w), &w);
 }
 
 static enum net_io
 write_tls(struct transport_link *l, struct str bytes, size_t *n)
 {
 	struct why w = WHY_INIT;
-	enum net_io got = net_tls_write(l->ssl, bytes.p, bytes.n, n,
-	    &l->write_wants, &w);
 
-	l->failed |= got == NET_FAILED;
-	return got;
+	return note_tls_end(l, net_tls_write(l->ssl, bytes.p, bytes.n, n,
+	    &l->write_wants, &w), &w);
 }
 
 /* `more` follows `bytes`; either may be empty, not both. */
@@ -612,6 +620,7 @@ shake_hands(struct transport_link *l)
 		return;
 	}
 	l->read_wants = LOOP_READ;
+	l->call->x->resumed = SSL_session_reused(l->ssl) == 1;
 	l->state = net_tls_h2(l->ssl) ? TRANSPORT_LINK_HTTP2 :
 	    TRANSPORT_LINK_HTTP1;
 	if (l->state == TRANSPORT_LINK_HTTP2)

@@ -1,17 +1,10 @@
 #include "os/transport_tls.h"
 
-#include "base/list.h"
-#include "base/map.h"
 #include "os/clock.h"
+#include "os/transport_sessions.h"
 
 #define CTX_NS_MAX (24 * 3600 * NS_PER_S)
 #define HOST_BYTES_MAX 256
-
-struct session {
-	struct list node;
-	struct buf key;
-	SSL_SESSION *session;
-};
 
 struct transport_tls {
 	SSL_CTX *ctx;                /* made by the first connection */
@@ -19,64 +12,46 @@ struct transport_tls {
 	bool no_certificates;        /* the file cannot be read */
 	const char *ca_file;
 	bool tls_1_2;
-	struct map sessions;
-	struct list by_use;          /* sessions, the oldest use first */
+	struct transport_sessions *sessions;
 };
+
+static struct transport_tls *
+tls_of(SSL *ssl)
+{
+	return SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+}
 
 /* ---- Sessions ----------------------------------------------------------- */
 
-static void
-drop_session(struct transport_tls *t, struct session *s)
-{
-	(void)map_take(&t->sessions, buf_str(&s->key));
-	list_take(&s->node);
-	SSL_SESSION_free(s->session);
-	explicit_bzero(s->key.p, s->key.n);
-	buf_free(&s->key);
-	mem_free(&s);
-}
-
-static struct session *
-session_new(struct transport_tls *t, struct str key)
-{
-	struct session *s = mem_new(sizeof(*s));
-
-	if (t->sessions.n >= TRANSPORT_TLS_SESSIONS_MAX)
-		drop_session(t, LIST_ITEM(t->by_use.next, struct session,
-		    node));
-	list_init(&s->node);
-	buf_put_str(&s->key, key);
-	map_put(&t->sessions, buf_str(&s->key), s);
-	return s;
-}
-
-/* For SSL_CTX_sess_set_new_cb(); 1 takes ownership of the session. */
+/* For SSL_CTX_sess_set_new_cb(); 0: the session stays OpenSSL's. */
 static int
 keep_session(SSL *ssl, SSL_SESSION *session)
 {
-	struct transport_tls *t = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+	const struct transport_tls *t = tls_of(ssl);
 	const struct str *key = SSL_get_app_data(ssl);
-	struct session *s = map_get(&t->sessions, *key);
 
-	if (s == NULL)
-		s = session_new(t, *key);
-	SSL_SESSION_free(s->session);
-	s->session = session;
-	list_take(&s->node);
-	list_put(&t->by_use, &s->node);
-	return 1;
+	/* One that was made with certificates of the day before is not. */
+	if (SSL_get_SSL_CTX(ssl) == t->ctx)
+		transport_sessions_put(t->sessions, *key, session);
+	return 0;
 }
 
 static void
-resume_session(struct transport_tls *t, SSL *ssl, struct str key)
+resume_session(const struct transport_tls *t, SSL *ssl, struct str key)
 {
-	struct session *s = map_get(&t->sessions, key);
+	SSL_SESSION *session = transport_sessions_take(t->sessions, key);
 
-	if (s == NULL)
-		return;
-	list_take(&s->node);
-	list_put(&t->by_use, &s->node);
-	(void)SSL_set_session(ssl, s->session);
+	if (session != NULL)
+		(void)SSL_set_session(ssl, session);
+	SSL_SESSION_free(session);
+}
+
+void
+transport_tls_forget(SSL *ssl)
+{
+	const struct str *key = SSL_get_app_data(ssl);
+
+	transport_sessions_forget(tls_of(ssl)->sessions, *key);
 }
 
 /* ---- The context -------------------------------------------------------- */
@@ -112,6 +87,8 @@ make_context(struct transport_tls *t)
 	t->no_certificates = !load_certificates(ctx, t->ca_file);
 	ERR_clear_error();
 	SSL_CTX_free(t->ctx);
+	/* Whoever they have let us trust may be trusted no more. */
+	transport_sessions_clear(t->sessions);
 	t->ctx = ctx;
 	t->made = clock_mono();
 }
@@ -123,7 +100,7 @@ transport_tls_new(const char *ca_file, bool tls_1_2)
 
 	t->ca_file = ca_file;
 	t->tls_1_2 = tls_1_2;
-	list_init(&t->by_use);
+	t->sessions = transport_sessions_new();
 	return t;
 }
 
@@ -134,10 +111,7 @@ transport_tls_free(struct transport_tls **tp)
 
 	if (t == NULL)
 		return;
-	while (!list_empty(&t->by_use))
-		drop_session(t, LIST_ITEM(t->by_use.next, struct session,
-		    node));
-	map_free(&t->sessions);
+	transport_sessions_free(&t->sessions);
 	SSL_CTX_free(t->ctx);
 	mem_free(tp);
 }
@@ -293,6 +267,7 @@ transport_tls_handshake(SSL *ssl, unsigned *wants,
 		*wants = error == SSL_ERROR_WANT_READ ? LOOP_READ : LOOP_WRITE;
 		return NET_AGAIN;
 	}
+	transport_tls_forget(ssl);
 	snprintf(detail, TRANSPORT_TLS_DETAIL_MAX, "%s", cause_of(ssl, error));
 	ERR_clear_error();
 	return NET_FAILED;

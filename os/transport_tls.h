@@ -2,9 +2,8 @@
  * transport_tls -- TLS for the transport's connections: one SSL_CTX, the
  * sessions that later handshakes resume, and the causes of failures.
  *
- * Sessions are kept by a key of the caller's, at most
- * TRANSPORT_TLS_SESSIONS_MAX; the one that was used longest ago goes first.
- * The certificates are read again after a day, when a connection is made.
+ * The certificates are read again after a day, when a connection is made; the
+ * sessions that were kept until then (transport_sessions.h) are dropped.
  * Thread: the owner's.  Source: RFC 8446, RFC 7301.
  */
 #ifndef OS_TRANSPORT_TLS_H
@@ -12,7 +11,6 @@
 
 #include "os/net_own.h"
 
-#define TRANSPORT_TLS_SESSIONS_MAX 256
 #define TRANSPORT_TLS_DETAIL_MAX 160
 
 struct transport_tls;
@@ -35,6 +33,8 @@ struct transport_tls_peer {
 SSL *transport_tls_open(struct transport_tls *, int fd,
     const struct transport_tls_peer *,
     char detail[static TRANSPORT_TLS_DETAIL_MAX]);
+/* A connection broke TLS: resume no session with its key. */
+void transport_tls_forget(SSL *);
 /* As net_tls_handshake(). */
 enum net_io transport_tls_handshake(SSL *, unsigned *wants,
     char detail[static TRANSPORT_TLS_DETAIL_MAX]);

@@ -7,13 +7,6 @@
 
 #include <cmocka.h>
 
-/* OpenSSL has a type of the name that base/err.h gives an error. */
-#define ERR_STATE openssl_err_state
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
-#undef ERR_STATE
 #include <signal.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -21,6 +14,7 @@
 
 #include "os/clock.h"
 #include "os/transport_testing.h"
+#include "os/transport_tls_testing.h"
 
 static struct test_server server;
 static SSL_CTX *tls;
@@ -77,36 +71,6 @@ assert_str(struct str got, const char *expected)
 
 /* ---- a certificate ---- */
 
-static void
-add_extension(X509 *cert, int nid, const char *value)
-{
-	X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, NULL, nid, value);
-
-	assert_non_null(e);
-	assert_int_equal(X509_add_ext(cert, e, -1), 1);
-	X509_EXTENSION_free(e);
-}
-
-static X509 *
-make_certificate(EVP_PKEY *key)
-{
-	X509 *cert = X509_new();
-	X509_NAME *name = X509_get_subject_name(cert);
-
-	X509_set_version(cert, 2);
-	ASN1_INTEGER_set(X509_get_serialNumber(cert), 1);
-	X509_gmtime_adj(X509_getm_notBefore(cert), -3600);
-	X509_gmtime_adj(X509_getm_notAfter(cert), 86400);
-	X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-	    (const unsigned char *)"name.test", -1, -1, 0);
-	X509_set_issuer_name(cert, name);
-	X509_set_pubkey(cert, key);
-	add_extension(cert, NID_basic_constraints, "critical,CA:TRUE");
-	add_extension(cert, NID_subject_alt_name, "DNS:name.test");
-	assert_true(X509_sign(cert, key, EVP_sha256()) > 0);
-	return cert;
-}
-
 static int
 choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_n,
     const unsigned char *in, unsigned in_n, void *arg)
@@ -125,25 +89,10 @@ choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_n,
 static int
 open_tls(void **state)
 {
-	EVP_PKEY *key = EVP_EC_gen("P-256");
-	X509 *cert = make_certificate(key);
-	int fd;
-
 	(void)state;
-	snprintf(ca_path, sizeof(ca_path), "/tmp/transport-test-XXXXXX");
 	signal(SIGPIPE, SIG_IGN);
-	fd = mkstemp(ca_path);
-	assert_true(fd >= 0);
-	FILE *f = fdopen(fd, "w");
-	assert_int_equal(PEM_write_X509(f, cert), 1);
-	fclose(f);
-	tls = SSL_CTX_new(TLS_server_method());
-	assert_int_equal(SSL_CTX_use_certificate(tls, cert), 1);
-	assert_int_equal(SSL_CTX_use_PrivateKey(tls, key), 1);
-	SSL_CTX_set_session_id_context(tls, (const unsigned char *)"t", 1);
+	tls = test_tls_server(ca_path);
 	SSL_CTX_set_alpn_select_cb(tls, choose_protocol, NULL);
-	X509_free(cert);
-	EVP_PKEY_free(key);
 	return 0;
 }
 
@@ -444,7 +393,7 @@ enum flaw { EXPIRED, EARLY, UNKNOWN, OTHER_NAME, SELF_SIGNED, OLD_TLS };
 static X509 *
 make_flawed(EVP_PKEY *key, enum flaw flaw)
 {
-	X509 *cert = make_certificate(key);
+	X509 *cert = test_certificate(key);
 
 	if (flaw == EXPIRED)
 		X509_gmtime_adj(X509_getm_notAfter(cert), -60);
