@@ -156,6 +156,38 @@ hosts_are(struct rig *r, void *n)
 	return known == *(int64_t *)n;
 }
 
+static void
+take_kinds(const struct metric *m, void *arg)
+{
+	int64_t *kinds = arg;
+
+	for (size_t i = 0; i < 4; i++)
+		if (strcmp(m->name, "argiope_fetch_connections_total") == 0)
+			kinds[i] = metric_value(m, i);
+}
+
+/* robots.txt and the page on one connection, over the host's pause. */
+static void
+a_connection_is_kept_over_the_delay(void **state)
+{
+	int64_t before[4] = { 0 }, after[4] = { 0 };
+
+	(void)state;
+	rig_open(&rig, site, NULL);
+	metric_each(take_kinds, before);
+	rig_start(&rig);
+	struct launch_seed seed = { rig_url(&rig, "/19"), 1 };
+	struct launch l = { .seeds = &seed, .seeds_n = 1 };
+	rig_say_launch(&rig, &l);
+	assert_int_equal(l.why.err, OK);
+	rig_until_state(&rig, l.crawl, CRAWL_COMPLETE);
+	rig_close(&rig);
+	metric_each(take_kinds, after);
+	assert_int_equal(after[0] - before[0], 1);
+	assert_int_equal(after[1] - before[1], 1);
+	assert_int_equal(after[2] + after[3], 0);
+}
+
 /* A delay is not over before it is, and what robots.txt says stays on disk. */
 static void
 a_host_that_nobody_wants_is_forgotten(void **state)
@@ -194,6 +226,7 @@ main(void)
 		cmocka_unit_test(a_host_that_falls_silent_is_given_up),
 		cmocka_unit_test(the_wait_for_a_turn_is_not_a_pages_time),
 		cmocka_unit_test(requests_to_one_address_are_spaced),
+		cmocka_unit_test(a_connection_is_kept_over_the_delay),
 		cmocka_unit_test(a_host_that_nobody_wants_is_forgotten),
 	};
 

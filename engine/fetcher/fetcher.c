@@ -156,6 +156,7 @@ fetcher_new(const struct fetcher_options *o)
 	hosts_open(f);
 	address_slots_open();
 	pages_open(f);
+	page_fetch_open();
 	outbox_open(f);
 	page_log_open(f);
 	links_open(f);

@@ -188,6 +188,8 @@ enum exception page_exception(const struct page *);
 void page_decode(struct page *);
 /* How many bytes of a body are read, before and after decoding. */
 uint64_t page_body_max(const struct page *);
+/* Register its metrics. */
+void page_fetch_open(void);
 /* The current hop. */
 static inline struct hop *
 page_hop(const struct page *p)

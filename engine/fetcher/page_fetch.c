@@ -2,6 +2,7 @@
  * The steps RESOLVE and FETCH: a page's addresses, and one exchange with the
  * host.
  */
+#include "base/metric.h"
 #include "engine/fetcher/address_guard.h"
 #include "engine/fetcher/address_slots.h"
 #include "engine/fetcher/call_page.h"
@@ -9,6 +10,21 @@
 #include "engine/fetcher/http_request.h"
 #include "engine/policy/robots.h"
 #include "os/clock.h"
+
+enum { CONNECTION_NEW, CONNECTION_KEPT, CONNECTION_TLS, CONNECTION_RESUMED,
+	CONNECTION_KINDS };
+static const char *const connection_kinds[] = { "new", "kept", "tls",
+	"tls_resumed" };
+static struct metric connections = METRIC_BY(COUNTER,
+    "argiope_fetch_connections_total", "Requests by their connection: kept "
+    "from another request, new, or new with TLS by a full or a resumed "
+    "handshake.", "kind", connection_kinds, CONNECTION_KINDS);
+
+void
+page_fetch_open(void)
+{
+	metric_register(&connections, 1);
+}
 
 /* --- RESOLVE ------------------------------------------------------------ */
 
@@ -174,6 +190,17 @@ on_body(struct exchange *x, struct str bytes)
 }
 
 static void
+count_connection(const struct exchange *x)
+{
+	size_t kind = x->reused ? CONNECTION_KEPT : !x->tls ? CONNECTION_NEW :
+	    x->resumed ? CONNECTION_RESUMED : CONNECTION_TLS;
+
+	/* Set once the request may be sent. */
+	if (x->times.connect >= 0)
+		metric_add_by(&connections, kind, 1);
+}
+
+static void
 on_done(struct exchange *x, enum transport_end end, struct str detail)
 {
 	struct page *p = page_of(x);
@@ -181,6 +208,7 @@ on_done(struct exchange *x, enum transport_end end, struct str detail)
 	struct arena *a = &p->submission.arena;
 
 	p->end = end;
+	count_connection(x);
 	if (p->fetcher->closing)
 		return;
 	call_stream_ends(p);
