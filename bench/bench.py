@@ -15,10 +15,12 @@ import platform
 import re
 import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 
@@ -235,6 +237,41 @@ def children_mb(pid):
     return total / 1024
 
 
+def certificate(folder, names):
+    """The paths of a new certificate for these names, and of its key."""
+    paths = os.path.join(folder, "cert.pem"), os.path.join(folder, "key.pem")
+    subprocess.run([
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+        "ec_paramgen_curve:P-256", "-nodes", "-keyout", paths[1], "-out",
+        paths[0], "-subj", "/CN=localhost", "-addext",
+        f"subjectAltName={names}"], check=True, capture_output=True)
+    return paths
+
+
+def free_ports(n):
+    """Ports of loopback that nobody has now."""
+    held = [socket.socket() for _ in range(n)]
+    for s in held:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in held]
+    for s in held:
+        s.close()
+    return ports
+
+
+def wait_for_port(port, seconds=10):
+    """Until somebody listens there."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            if time.monotonic() > until:
+                stop(f"nobody listens on port {port}")
+            time.sleep(0.05)
+
+
 class Pages:
     """pages.c: many hosts with endless sites."""
 
@@ -279,9 +316,11 @@ def wait_for_quiet(seconds_max):
     return seconds_max
 
 
-def measure(command, seconds=120, cpus=None, log=None, env=None, out=None):
+def measure(command, seconds=120, cpus=None, log=None, env=None, out=None,
+            beside=None):
     """Run it through measure.c; its figures.  What it prints goes to the file
-    `out`, what it complains of to `log`; without `out` both to `log`."""
+    `out`, what it complains of to `log`; without `out` both to `log`.  `beside`
+    is called in a thread meanwhile, with the process above the command."""
     path = os.path.join(work_folder(), "measured.json")
     full = [tool("measure"), "--seconds", str(seconds), "--out", path]
     if cpus:
@@ -290,6 +329,9 @@ def measure(command, seconds=120, cpus=None, log=None, env=None, out=None):
             open(out or os.devnull, "w") as printed:
         child = start(full + command, stdout=printed if out else errors,
                       stderr=errors, env=dict(os.environ, **(env or {})))
+        if beside:
+            threading.Thread(target=beside, args=(child.pid,),
+                             daemon=True).start()
         child.wait()
         end(child)
     with open(path) as f:

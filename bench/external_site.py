@@ -28,15 +28,8 @@ class Over(Exception):
 @functools.lru_cache(None)
 def certificate():
     """The paths of a certificate for this machine, and of its key."""
-    place = bench.fresh("external-tls")
-    paths = os.path.join(place, "cert.pem"), os.path.join(place, "key.pem")
-    subprocess.run([
-        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-        "ec_paramgen_curve:P-256", "-nodes", "-keyout", paths[1], "-out",
-        paths[0], "-subj", "/CN=localhost", "-addext",
-        "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True,
-        capture_output=True)
-    return paths
+    return bench.certificate(bench.fresh("external-tls"),
+                             "DNS:localhost,IP:127.0.0.1")
 
 
 @functools.lru_cache(None)
