@@ -2,11 +2,13 @@
  * floor -- the least that a crawl can cost: fetch a list of URLs, do nothing
  * with them.  No links are sought, nothing is kept.
  *
- *     floor [--epoll] [--connections 8] BASE FILE
+ *     floor [--epoll] [--connections 8] [--ca PEM] [--pages N] BASE FILE
  *
- * BASE is "http://ADDRESS:PORT", FILE has one path per line.  Without --epoll
- * libcurl does it, by its multi_socket interface on one epoll loop; with
- * --epoll a client of a page of C.  Connections are kept.  It prints
+ * BASE is "http://ADDRESS:PORT" or, with the server's certificate as PEM,
+ * "https://ADDRESS:PORT".  FILE has one path per line; with --pages only the
+ * first N count.  Without --epoll libcurl does it, by its multi_socket
+ * interface on one epoll loop; with --epoll a client of a page of C, without
+ * TLS.  Connections are kept, if the server keeps them.  It prints
  * "fetched N failed N bytes N".
  */
 #include "bench/floor.h"
@@ -131,6 +133,8 @@ open_handles(struct client *c)
 		curl_easy_setopt(easy, CURLOPT_PROXY, "");
 		curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
 		    CURL_HTTP_VERSION_1_1);
+		if (c->task->ca != NULL)
+			curl_easy_setopt(easy, CURLOPT_CAINFO, c->task->ca);
 		c->easy[i] = easy;
 		(void)begin(c, easy);
 	}
@@ -197,7 +201,8 @@ read_paths(struct floor_task *t, const char *path)
 
 	if (f == NULL)
 		fail(path, strerror(errno));
-	while ((n = getline(&line, &cap, f)) > 0) {
+	while (t->paths_n < t->paths_max &&
+	    (n = getline(&line, &cap, f)) > 0) {
 		if (line[n - 1] == '\n')
 			line[n - 1] = '\0';
 		if (t->paths_n == room) {
@@ -214,10 +219,11 @@ read_paths(struct floor_task *t, const char *path)
 static void
 read_base(struct floor_task *t, const char *text)
 {
-	struct str s = str_of(text), scheme = STR("http://");
+	struct str s = str_of(text);
+	struct str scheme = t->ca == NULL ? STR("http://") : STR("https://");
 
 	if (!str_starts(s, scheme))
-		fail(text, "BASE is http://ADDRESS:PORT");
+		fail(text, "BASE is http://ADDRESS:PORT, https:// with --ca");
 	t->base = mem_copy_text(text);
 	if (str_ends(s, STR("/")))
 		t->base[s.n - 1] = '\0';
@@ -228,28 +234,45 @@ read_base(struct floor_task *t, const char *text)
 	*t->port++ = '\0';
 }
 
-int
-main(int argc, char **argv)
+/* The place of the first argument that is no option. */
+static int
+read_options(struct floor_task *t, int argc, char **argv, bool *by_epoll)
 {
-	struct floor_task t = { .connections = 8 };
-	bool by_epoll = false;
 	int i = 1;
 
 	for (; i < argc && argv[i][0] == '-'; i++) {
+		const char *value = i + 1 < argc ? argv[i + 1] : "";
 		uint64_t n;
-		if (strcmp(argv[i], "--epoll") == 0)
-			by_epoll = true;
-		else if (strcmp(argv[i], "--connections") == 0 &&
-		    i + 1 < argc && str_to_u64(str_of(argv[i + 1]), &n) &&
-		    n > 0 && n <= FLOOR_CONNECTIONS_MAX) {
-			t.connections = (size_t)n;
-			i++;
-		} else
+		if (strcmp(argv[i], "--epoll") == 0) {
+			*by_epoll = true;
+			continue;
+		}
+		if (strcmp(argv[i], "--ca") == 0)
+			t->ca = value;
+		else if (!str_to_u64(str_of(value), &n) || n == 0)
 			break;
+		else if (strcmp(argv[i], "--pages") == 0)
+			t->paths_max = (size_t)n;
+		else if (strcmp(argv[i], "--connections") == 0 &&
+		    n <= FLOOR_CONNECTIONS_MAX)
+			t->connections = (size_t)n;
+		else
+			break;
+		i++;
 	}
-	if (argc - i != 2) {
-		fputs("usage: floor [--epoll] [--connections N] BASE FILE\n",
-		    stderr);
+	return i;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct floor_task t = { .connections = 8, .paths_max = SIZE_MAX };
+	bool by_epoll = false;
+	int i = read_options(&t, argc, argv, &by_epoll);
+
+	if (argc - i != 2 || (by_epoll && t.ca != NULL)) {
+		fputs("usage: floor [--epoll] [--connections N] [--ca PEM] "
+		    "[--pages N] BASE FILE\n", stderr);
 		return 64;
 	}
 	read_base(&t, argv[i]);

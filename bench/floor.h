@@ -13,6 +13,8 @@ struct floor_task {
 	char *base;                /* "http://127.0.0.1:8399", no "/" behind */
 	char **paths;
 	size_t paths_n;
+	size_t paths_max;          /* more are left out */
+	const char *ca;            /* PEM; NULL: no TLS */
 	size_t connections;
 	size_t next;               /* path to be asked for */
 	uint64_t fetched, failed, bytes;

@@ -9,7 +9,10 @@
 #
 # SITE, POSTGRESQL and SECOND are base URLs, each on a free port of its own;
 # LOGGED is the synthetic site with an access log, FOLDER/access.log: seconds,
-# path, status, "OK" when the answer went out whole.  SITE is also served on the
+# path, status, "OK" when the answer went out whole.  TLS is the synthetic site
+# over TLS, TLS_NEW the same with a connection for each request; CA is the
+# certificate of both, and FOLDER/tls.log has the number of each request's
+# connection, and "r" when its session was resumed.  SITE is also served on the
 # addresses 127.0.0.2 to 127.0.0.64.  POSTGRESQL, RUST and SECOND are empty where
 # their Debian packages (postgresql-doc-15, rust-doc, openjdk-17-doc) are not
 # installed.
@@ -65,6 +68,21 @@ other_addresses() {
 	done
 }
 
+# The certificate of this machine, for a day.
+certificate() {
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+	    -days 1 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 \
+	    -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
+}
+
+# tls_server PORT MORE
+tls_server() {
+	one_server "$1 ssl" "$work/site" "${2:-}
+	access_log $work/tls.log tls;
+	ssl_certificate $work/cert.pem;
+	ssl_certificate_key $work/key.pem;"
+}
+
 configuration() {
 	local temporary
 	cat <<-END
@@ -83,6 +101,7 @@ configuration() {
 	keepalive_timeout 60; keepalive_requests 100000000;
 	gzip off;
 	log_format bench '\$msec \$request_uri \$status \$request_completion';
+	log_format tls '\$connection \$ssl_session_reused';
 	END
 	for temporary in client_body proxy fastcgi uwsgi scgi; do
 		echo "${temporary}_temp_path $work/nginx.tmp;"
@@ -92,6 +111,8 @@ configuration() {
 	[ -z "$postgresql" ] || one_server "$3" "$postgresql"
 	[ -z "$second" ] || one_server "$4" "$second_root"
 	[ -z "$rust" ] || one_server "$5" "$rust"
+	[ -z "$tls" ] || tls_server "$6"
+	[ -z "$tls" ] || tls_server "$7" "keepalive_timeout 0;"
 	echo "}"
 }
 
@@ -104,7 +125,10 @@ start() {
 	stop
 	mkdir -p "$work/nginx.tmp"
 	: >"$work/access.log"
-	read -ra ports <<<"$(free_ports 5)"
+	: >"$work/tls.log"
+	tls=
+	! command -v openssl >/dev/null || { certificate && tls=yes; }
+	read -ra ports <<<"$(free_ports 7)"
 	configuration "${ports[@]}" >"$work/nginx.conf"
 	${cpus:+taskset -c "$cpus"} nginx -e "$work/nginx.log" -p "$work" \
 	    -c "$work/nginx.conf"
@@ -117,6 +141,9 @@ start() {
 		echo "RUST_ROOT=$rust"
 		echo "SECOND=${second:+http://127.0.0.1:${ports[3]}}"
 		echo "SECOND_ROOT=$second_root"
+		echo "TLS=${tls:+https://127.0.0.1:${ports[5]}}"
+		echo "TLS_NEW=${tls:+https://127.0.0.1:${ports[6]}}"
+		echo "CA=$work/cert.pem"
 		echo "SECOND_INDEX=${second#"$second_root"}/index.html"
 	} | tee "$work/server.env"
 }
