@@ -302,6 +302,12 @@ jar_version() {
 	echo "$from, sha256 $(sha256sum "$jar" | cut -c 1-12)"
 }
 
+# Debian 12 has the one that the figures are of, later releases a newer one.
+java_documents() {
+	apt-cache pkgnames openjdk- | grep -x 'openjdk-[0-9]*-doc' | sort -V |
+	    head -n 1
+}
+
 install() {
 	local missing=() root=
 	[ "$(id -u)" = 0 ] || root=sudo
@@ -321,7 +327,9 @@ install() {
 	    compgen -G '/usr/share/doc/postgresql-doc-*' >/dev/null ||
 	    missing+=("$(apt-cache pkgnames postgresql-doc- | sort -V |
 	        tail -n 1)")
-	[ -d /usr/share/cppreference ] || missing+=(cppreference-doc-en-html)
+	[ -d /usr/share/doc/rust-doc/html ] || missing+=(rust-doc)
+	compgen -G '/usr/share/doc/openjdk-*-jre-headless/api/index.html' \
+	    >/dev/null || missing+=("$(java_documents)")
 	if [ ${#missing[@]} -gt 0 ]; then
 		$root apt-get install -y --no-install-recommends \
 		    "${missing[@]}" >&2

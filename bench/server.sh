@@ -39,9 +39,9 @@ documents() {
 
 postgresql=$(documents /usr/share/doc/postgresql-doc-{15,16,17,18}/html)
 rust=$(documents /usr/share/doc/rust-doc/html /usr/share/doc/rust/html)
-second=$(documents /usr/share/cppreference/doc/html/en \
-    /usr/share/doc/openjdk-{17,21}-jre-headless/api)
-# Its pages use styles and images that lie beside the folder.
+second=$(documents /usr/share/doc/openjdk-{17,21,25}-jre-headless/api \
+    /usr/share/cppreference/doc/html/en)
+# The latter's pages use styles and images that lie beside the folder.
 second_root=${second%/en}
 
 free_ports() {
