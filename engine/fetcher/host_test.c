@@ -88,6 +88,40 @@ downloads_are_limited_over_all_hosts(void **state)
 }
 
 static void
+hosts_with_three_pages(struct str url, struct answer *a)
+{
+	a->head = "Content-Type: text/html\r\n";
+	if (str_ends(url, STR("a.test/")))
+		a->body = "<a href=//b.test/>x</a><a href=//c.test/>x</a>"
+		    "<a href=//d.test/>x</a><a href=//e.test/>x</a>";
+	else if (str_ends(url, STR(".test/")))
+		a->body = "<a href=/2>x</a><a href=/3>x</a>";
+}
+
+/* More hosts than connections: a host that has to wait for one keeps its delay
+ * all the same. */
+static void
+connections_are_limited_over_all_hosts(void **state)
+{
+	(void)state;
+	fetch_rig_init(&rig, hosts_with_three_pages);
+	rig.settings.connections_max = 2;
+	rig.answer_ms = 300;
+	fetch_rig_begin(&rig, "{\"robots\":\"ignore\",\"rate_limit\":0.4}",
+	    "http://a.test/");
+	fetch_rig_pass(&rig, 20000);
+	assert_int_equal(rig.seen_n, 1 + 4 * 3);
+	assert_int_equal(rig.open_max, 2);
+	for (unsigned a = 0; a < rig.seen_n; a++)
+		for (unsigned b = a + 1; b < rig.seen_n; b++)
+			if (strncmp(rig.seen[a].url, rig.seen[b].url,
+			    strlen("http://a.test/")) == 0)
+				assert_true(fetch_rig_gap_ms(&rig, a, b) >=
+				    300 + 400);
+	fetch_rig_end(&rig);
+}
+
+static void
 busy_once(struct str url, struct answer *a)
 {
 	ten_pages(url, a);
@@ -167,6 +201,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_delay_is_kept),
 		cmocka_unit_test(connections_are_limited_without_a_delay),
+		cmocka_unit_test(connections_are_limited_over_all_hosts),
 		cmocka_unit_test(downloads_are_limited_over_all_hosts),
 		cmocka_unit_test(retry_after_is_kept),
 		cmocka_unit_test(a_host_out_of_reach_fails_its_other_urls),
