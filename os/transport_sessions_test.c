@@ -141,6 +141,26 @@ test_ticket_is_used_once(void **state)
 	transport_sessions_free(&t);
 }
 
+/* It would cost more to read than the handshake that it spares. */
+static void
+test_certificate_is_left_out(void **state)
+{
+	(void)state;
+	for (int v = TLS1_2_VERSION; v <= TLS1_3_VERSION; v++) {
+		struct transport_sessions *t = transport_sessions_new();
+		SSL_SESSION *s = make_session(v);
+		transport_sessions_put(t, STR("a"), s);
+		SSL_SESSION *got = transport_sessions_take(t, STR("a"));
+		assert_non_null(SSL_SESSION_get0_peer(s));
+		assert_non_null(got);
+		assert_null(SSL_SESSION_get0_peer(got));
+		assert_int_equal(SSL_SESSION_get_protocol_version(got), v);
+		SSL_SESSION_free(s);
+		SSL_SESSION_free(got);
+		transport_sessions_free(&t);
+	}
+}
+
 static void
 test_session_of_tls_1_2(void **state)
 {
@@ -402,6 +422,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ticket_is_used_once),
+		cmocka_unit_test(test_certificate_is_left_out),
 		cmocka_unit_test(test_session_of_tls_1_2),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_lifetime),
