@@ -32,7 +32,7 @@ CPUS = sorted(os.sched_getaffinity(0))
 # The order of the sections in RESULTS.md.
 SECTIONS = ("crawl", "kill9", "kills", "polite", "frontier_fill",
             "start", "urlfrontier", "urlfrontier_large", "realtime", "items",
-            "harvest", "external", "steps")
+            "harvest", "external", "steps", "archives")
 
 
 def say(text):
