@@ -106,16 +106,19 @@ arena_copy_list(struct arena *a, const struct str *list, size_t n)
 struct str
 arena_printf(struct arena *a, const char *fmt, ...)
 {
+	size_t room = a->at == NULL ? 0 : (size_t)(a->end - a->at);
 	va_list ap;
 
 	va_start(ap, fmt);
-	int n = vsnprintf(NULL, 0, fmt, ap);
+	int n = vsnprintf(a->at, room, fmt, ap);
 	va_end(ap);
 	CHECK(n >= 0);
 	char *p = arena_bytes(a, (size_t)n + 1);
-	va_start(ap, fmt);
-	vsnprintf(p, (size_t)n + 1, fmt, ap);
-	va_end(ap);
+	if ((size_t)n >= room) {
+		va_start(ap, fmt);
+		vsnprintf(p, (size_t)n + 1, fmt, ap);
+		va_end(ap);
+	}
 	return (struct str){ p, (size_t)n };
 }
 

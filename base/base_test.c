@@ -254,6 +254,21 @@ test_arena_reset(void **state)
 }
 
 static void
+print_to_end(struct arena *a, int more)
+{
+	arena_bytes(a, 10);
+	int n = (int)(a->end - a->at) + more;
+	const char *end = a->end;
+
+	struct str s = arena_printf(a, "%0*d", n, 7);
+	assert_int_equal(s.n, n);
+	assert_int_equal(strlen(s.p), n);
+	assert_true(s.p[n - 1] == '7');
+	/* With its NUL it fits or it goes to a new block. */
+	assert_true((s.p + n + 1 == end) == (more == -1));
+}
+
+static void
 test_arena_texts(void **state)
 {
 	struct arena a = ARENA_INIT;
@@ -272,6 +287,9 @@ test_arena_texts(void **state)
 	assert_int_equal(s.n, 3);
 	s = arena_printf(&a, "%0*d", 20000, 1);
 	assert_int_equal(strlen(s.p), 20000);
+	/* What is left of a block has room for it, lacks its NUL, and more. */
+	for (int more = -1; more <= 1; more++)
+		print_to_end(&a, more);
 	struct pair *p = ARENA_ARRAY(&a, struct pair, 1000);
 	assert_int_equal(p[999].b, 0);
 	p = ARENA_NEW(&a, struct pair);

@@ -283,6 +283,19 @@ buf_grow(struct buf *b, size_t n)
 	return at;
 }
 
+char *
+ascii_put_decimal(char *to, uint64_t v)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v > 0);
+	return mempcpy(to, digits + at, sizeof(digits) - at);
+}
+
 void
 buf_put_decimal(struct buf *b, uint64_t v, unsigned digits_min)
 {

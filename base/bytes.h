@@ -58,6 +58,8 @@ bool str_to_u64(struct str, uint64_t *out);
 bool str_to_i64(struct str, int64_t *out);        /* one '-' allowed */
 bool str_to_double(struct str, double *out);      /* finite, whole input */
 char ascii_lower(char);
+/* Write in decimal, 20 digits at most and no NUL; the place after them. */
+char *ascii_put_decimal(char *to, uint64_t);
 bool ascii_is_digit(char);
 bool ascii_is_alpha(char);
 bool ascii_is_space(char);                        /* HTML's: TAB LF FF CR SP */

@@ -58,6 +58,14 @@ test_decimal(void **state)
 	buf_put_decimal(&b, UINT64_MAX, 1);
 	assert_str(buf_str(&b), "0 000007 1234567 18446744073709551615");
 	buf_free(&b);
+
+	char text[21] = { 0 };
+	assert_ptr_equal(ascii_put_decimal(text, 0), text + 1);
+	assert_string_equal(text, "0");
+	assert_ptr_equal(ascii_put_decimal(text, 255), text + 3);
+	assert_string_equal(text, "255");
+	assert_ptr_equal(ascii_put_decimal(text, UINT64_MAX), text + 20);
+	assert_string_equal(text, "18446744073709551615");
 }
 
 static void

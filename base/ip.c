@@ -13,10 +13,15 @@ ip_is_v4(const struct ip *ip)
 void
 ip_to_text(const struct ip *ip, char out[static IP_TEXT_MAX])
 {
-	bool v4 = ip_is_v4(ip);
-
-	CHECK(inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? ip->b + 12 : ip->b, out,
-	    IP_TEXT_MAX) != NULL);
+	if (ip_is_v4(ip)) {
+		/* By hand: each record has one, and inet_ntop() prints it. */
+		for (int i = 12; i < 16; i++) {
+			out = ascii_put_decimal(out, ip->b[i]);
+			*out++ = i < 15 ? '.' : '\0';
+		}
+		return;
+	}
+	CHECK(inet_ntop(AF_INET6, ip->b, out, IP_TEXT_MAX) != NULL);
 }
 
 void

@@ -21,14 +21,22 @@ us_of_second(struct wall t)
 	return (int)(us < 0 ? us + US_PER_S : us);
 }
 
-/* Exactly so many digits, and the character after them. */
+/* Exactly so many digits; returns the place after them. */
 static char *
-put_digits(char *p, int v, int digits, char after)
+put_digits(char *p, int v, int digits)
 {
 	for (int i = digits; i-- > 0; v /= 10)
 		p[i] = (char)('0' + v % 10);
-	p[digits] = after;
-	return p + digits + 1;
+	return p + digits;
+}
+
+/* The same, and the character after them. */
+static char *
+put_part(char *p, int v, int digits, char after)
+{
+	p = put_digits(p, v, digits);
+	*p = after;
+	return p + 1;
 }
 
 struct date {
@@ -51,40 +59,58 @@ date_of(struct wall t, int64_t days)
 	return &last;
 }
 
+struct moment {
+	const struct date *date;     /* until the thread asks for the next */
+	int second;                  /* of the day */
+};
+
+static struct moment
+moment_of(struct wall t)
+{
+	int64_t s = t.us / US_PER_S - (t.us % US_PER_S < 0);
+	int64_t days = s / 86400 - (s % 86400 < 0);
+
+	return (struct moment){ date_of(t, days), (int)(s - days * 86400) };
+}
+
 /* By hand: each event and each item that is written has some times. */
 void
 wall_to_iso(struct wall t, char out[static WALL_ISO_MAX])
 {
-	int64_t s = t.us / US_PER_S - (t.us % US_PER_S < 0);
-	int64_t days = s / 86400 - (s % 86400 < 0);
-	int of_day = (int)(s - days * 86400);
-	const struct date *d = date_of(t, days);
+	struct moment m = moment_of(t);
+	const struct date *d = m.date;
 	char *p = out;
 
 	if (d->year >= 0 && d->year <= 9999)
-		p = put_digits(p, d->year, 4, '-');
+		p = put_part(p, d->year, 4, '-');
 	else
 		p += snprintf(out, 12, "%04d-", d->year);
-	p = put_digits(p, d->month, 2, '-');
-	p = put_digits(p, d->day, 2, 'T');
-	p = put_digits(p, of_day / 3600, 2, ':');
-	p = put_digits(p, of_day / 60 % 60, 2, ':');
-	p = put_digits(p, of_day % 60, 2, '.');
-	p = put_digits(p, us_of_second(t), 6, 'Z');
+	p = put_part(p, d->month, 2, '-');
+	p = put_part(p, d->day, 2, 'T');
+	p = put_part(p, m.second / 3600, 2, ':');
+	p = put_part(p, m.second / 60 % 60, 2, ':');
+	p = put_part(p, m.second % 60, 2, '.');
+	p = put_part(p, us_of_second(t), 6, 'Z');
 	*p = '\0';
 }
 
 void
 wall_to_digits(struct wall t, int digits, char out[static 18])
 {
-	struct tm tm = to_tm(t);
+	struct moment m = moment_of(t);
+	const struct date *d = m.date;
 
 	CHECK(digits == 14 || digits == 17);
-	int n = snprintf(out, 18, "%04d", tm.tm_year + 1900);
-	n += (int)strftime(out + n, 18 - (size_t)n, "%m%d%H%M%S", &tm);
+	/* Four digits have no other year. */
+	char *p = put_digits(out, MIN(MAX(d->year, 0), 9999), 4);
+	p = put_digits(p, d->month, 2);
+	p = put_digits(p, d->day, 2);
+	p = put_digits(p, m.second / 3600, 2);
+	p = put_digits(p, m.second / 60 % 60, 2);
+	p = put_digits(p, m.second % 60, 2);
 	if (digits == 17)
-		snprintf(out + n, 18 - (size_t)n, "%03d",
-		    us_of_second(t) / 1000);
+		p = put_digits(p, us_of_second(t) / 1000, 3);
+	*p = '\0';
 }
 
 static bool

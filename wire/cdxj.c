@@ -6,16 +6,16 @@
 
 #define JSON_DEPTH_MAX 32
 #define JSON_PAIRS_MAX 512
+#define LINE_BYTES 192u          /* most lines' besides key and URL */
 
 void
 cdxj_put_json(struct buf *b, struct str s)
 {
-	FREED(buf_free) struct buf clean = BUF_INIT;
-
 	if (text_is_utf8(s)) {
 		text_json(b, s);
 		return;
 	}
+	FREED(buf_free) struct buf clean = BUF_INIT;
 	while (s.n > 0) {
 		size_t n = 1;
 		while (n < 5 && !text_is_utf8(str_cut(s, 0, n)))
@@ -30,23 +30,42 @@ cdxj_put_json(struct buf *b, struct str s)
 }
 
 static void
-put_member(struct buf *b, const char *name, struct str value)
+put_name(struct buf *b, const char *name)
 {
 	if (b->p[b->n - 1] != '{')
 		buf_put_char(b, ',');
 	buf_put_char(b, '"');
 	buf_put_text(b, name);
 	buf_put_text(b, "\":");
+}
+
+static void
+put_member(struct buf *b, const char *name, struct str value)
+{
+	put_name(b, name);
 	cdxj_put_json(b, value);
 }
 
 static void
 put_number(struct buf *b, const char *name, uint64_t v)
 {
-	char text[24];
-	int n = snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
+	put_name(b, name);
+	buf_put_char(b, '"');
+	buf_put_decimal(b, v, 1);
+	buf_put_char(b, '"');
+}
 
-	put_member(b, name, (struct str){ text, (size_t)n });
+/* A blank in the key would end it. */
+static void
+put_key(struct buf *b, struct str surt)
+{
+	for (size_t i = 0; i < surt.n; i++) {
+		unsigned char c = (unsigned char)surt.p[i];
+		if (c <= ' ' || c == 0x7f)
+			buf_printf(b, "%%%02x", c);
+		else
+			buf_put_char(b, (char)c);
+	}
 }
 
 void
@@ -59,14 +78,8 @@ cdxj_put_head(struct buf *b, const struct cdxj_line *l, struct wall date)
 		wall_to_digits(date, 14, digits);
 		time = (struct str){ digits, 14 };
 	}
-	/* A blank in the key would end it. */
-	for (size_t i = 0; i < l->surt.n; i++) {
-		unsigned char c = (unsigned char)l->surt.p[i];
-		if (c <= ' ' || c == 0x7f)
-			buf_printf(b, "%%%02x", c);
-		else
-			buf_put_char(b, (char)c);
-	}
+	buf_reserve(b, l->surt.n + l->url.n + LINE_BYTES);
+	put_key(b, l->surt);
 	buf_put_char(b, ' ');
 	buf_put_str(b, time);
 	buf_put_str(b, STR(" {"));
@@ -87,8 +100,9 @@ cdxj_put_head(struct buf *b, const struct cdxj_line *l, struct wall date)
 void
 cdxj_put_tail(struct buf *b, uint64_t offset, struct str filename)
 {
-	buf_printf(b, "\"offset\":\"%llu\",\"filename\":",
-	    (unsigned long long)offset);
+	buf_put_str(b, STR("\"offset\":\""));
+	buf_put_decimal(b, offset, 1);
+	buf_put_str(b, STR("\",\"filename\":"));
 	cdxj_put_json(b, filename);
 	buf_put_str(b, STR("}\n"));
 }

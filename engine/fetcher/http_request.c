@@ -81,8 +81,13 @@ host_value(const struct url *u, struct arena *a)
 {
 	uint16_t usual = u->scheme == URL_HTTPS ? 443 : 80;
 
-	return u->port == usual ? u->host :
-	    arena_printf(a, "%.*s:%u", STR_FMT(u->host), u->port);
+	if (u->port == usual)
+		return u->host;
+	char *text = arena_bytes(a, u->host.n + sizeof(":65535"));
+	char *to = mempcpy(text, u->host.p, u->host.n);
+	*to++ = ':';
+	to = ascii_put_decimal(to, u->port);
+	return (struct str){ text, (size_t)(to - text) };
 }
 
 static void

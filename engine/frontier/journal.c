@@ -1,5 +1,8 @@
 #include "engine/frontier/journal.h"
 
+/* All of an entry but its texts, and the lengths of these. */
+#define NUMBERS_BYTES 192u
+
 void
 journal_key(uint32_t crawl, uint64_t seq, struct buf *out)
 {
@@ -11,6 +14,8 @@ journal_key(uint32_t crawl, uint64_t seq, struct buf *out)
 void
 journal_put_rest(const struct journal_entry *e, struct buf *out)
 {
+	buf_reserve(out, NUMBERS_BYTES + e->type.n + e->title.n + e->url.n +
+	    e->final_url.n + e->via.n);
 	buf_put_be32(out, e->clen);
 	buf_put_be32(out, e->ulen);
 	buf_put_be32(out, e->body_at);

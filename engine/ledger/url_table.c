@@ -35,7 +35,7 @@
 #define PART_ENTRIES_MAX (UINT32_C(1) << 26)
 
 /*
- * An entry's home is where its hash would stand if all homes were host_shard
+ * An entry's home is where its hash would stand if all homes were spread
  * evenly over the hashes; it stands there or behind it, in the order of the
  * hashes, without a free slot in between.  Behind the last home is a pad; its
  * last slot stays free, so that every search ends.
@@ -228,7 +228,7 @@ url_table_get(const struct url_table *k, uint64_t hash, uint32_t *date,
 
 /* Copy all slots of `from` in their order; false when the pad is too small. */
 static bool
-host_shard(const struct part *from, struct part *to)
+spread_entries(const struct part *from, struct part *to)
 {
 	size_t next = 0, end = slots_of(to) - 1;
 
@@ -254,7 +254,7 @@ resize(struct url_table *k, struct part *p, uint32_t homes)
 
 	for (;;) {
 		bigger = part_new(homes);
-		if (host_shard(p, &bigger))
+		if (spread_entries(p, &bigger))
 			break;
 		/* A crowd at the very end: rare, and a little room helps. */
 		part_free(&bigger);

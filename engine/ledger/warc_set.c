@@ -201,8 +201,11 @@ put_cdxj(const struct warc_set *s, const struct archive_member *m,
 	if (m->cdxj.n == 0 || s->no_lines)
 		return;
 	buf_put_str(out, m->cdxj);
-	buf_printf(out, "\"offset\":\"%llu\",\"filename\":\"%.*s\"}\n",
-	    (unsigned long long)offset, STR_FMT(s->file.name));
+	buf_put_str(out, STR("\"offset\":\""));
+	buf_put_decimal(out, offset, 1);
+	buf_put_str(out, STR("\",\"filename\":\""));
+	buf_put_str(out, s->file.name);
+	buf_put_str(out, STR("\"}\n"));
 }
 
 static uint64_t
