@@ -30,6 +30,8 @@
 #define TRUE_ANSWER "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntrue"
 
 static uint64_t cases_n = ROUNDS(CASES), first_case;
+/* Differences that a million cases showed. */
+static const uint64_t found_later[] = { 176478, 245096, 415588 };
 
 /* ---- chance ---- */
 
@@ -97,6 +99,7 @@ static struct {
 	const char *method;
 	bool upgrade;
 	uint64_t number;
+	int64_t patience_ms;         /* with an answer that is not whole */
 } now;
 
 static void
@@ -171,6 +174,7 @@ make_case(uint64_t number)
 	for (int i = 0; i < 8; i++)
 		(void)draw(2);
 	now.number = number;
+	now.patience_ms = 50;
 	now.method = PICK(methods);
 	now.upgrade = draw(20) == 0;
 	/* One that is not whole takes its time then. */
@@ -351,7 +355,7 @@ ask_both_times(struct transport *t, struct result *res)
 	test_run_open(&res->first, t, false, host, port, "/");
 	res->first.x.method = str_of(now.method);
 	res->first.x.upgrade = now.upgrade;
-	res->first.x.total_ms = now.after == KEEPS ? 50 : 20000;
+	res->first.x.total_ms = now.after == KEEPS ? now.patience_ms : 20000;
 	finish_run(&res->first);
 	run_until_quiet();
 	answer_is_due = false;
@@ -439,6 +443,39 @@ is_coded_upgrade(const struct result *curl, const struct result *own)
 	    TRANSPORT_DONE);
 }
 
+/* Nothing but what becomes of the connection. */
+static bool
+differs_in_reuse(const struct result *curl, const struct result *own)
+{
+	return curl->reused != own->reused && has_equal_head(curl, own) &&
+	    curl->first.end == own->first.end &&
+	    str_eq(buf_str(&curl->first.body), buf_str(&own->first.body));
+}
+
+static bool
+is_kept_with_codings(const struct result *curl, const struct result *own)
+{
+	static const struct str name = { "transfer-encoding:", 18 };
+	struct str rest = buf_str(&own->first.head), line, coding;
+	size_t codings = 0;
+
+	while (str_split(&rest, '\n', &line))
+		if (str_starts_nocase(line, name))
+			for (line = str_from(line, name.n);
+			    str_split(&line, ',', &coding); codings++)
+				;
+	return differs_in_reuse(curl, own) && own->reused && codings > 1;
+}
+
+static bool
+has_stray_cr(const struct result *curl, const struct result *own)
+{
+	struct str head = buf_str(&own->first.head);
+
+	return differs_in_reuse(curl, own) && curl->reused && head.n > 3 &&
+	    memcmp(head.p + head.n - 3, "\r\r\n", 3) == 0;
+}
+
 static const struct difference {
 	const char *why;
 	bool (*explains)(const struct result *curl, const struct result *own);
@@ -455,6 +492,11 @@ static const struct difference {
 	    "9.3.2)", is_upgrade_by_head },
 	{ "an upgrade's answer with both a coding and a length: the coding "
 	    "wins (RFC 9112 6.3)", is_coded_upgrade },
+	{ "chunked after other codings: libcurl's adapter ends the exchange "
+	    "itself and closes, we keep the connection (RFC 9112 6.3)",
+	    is_kept_with_codings },
+	{ "a CR before the head's last line: libcurl keeps the connection, we "
+	    "do not trust what comes next", has_stray_cr },
 	{ NULL, NULL },
 };
 
@@ -504,6 +546,36 @@ explain(const struct result *curl, const struct result *own)
 }
 
 static void
+free_results(struct result *a, struct result *b)
+{
+	free_result(a);
+	free_result(b);
+}
+
+/* Both, with the same answer. */
+static void
+compare_transports(struct transport *curl, struct transport *own,
+    struct result *a, struct result *b)
+{
+	ask_both_times(curl, a);
+	ask_both_times(own, b);
+	if (is_equal(a, b) || now.after != KEEPS)
+		return;
+	/* On a busy machine one of them may have had too little time. */
+	now.patience_ms = 2000;
+	free_results(a, b);
+	ask_both_times(curl, a);
+	ask_both_times(own, b);
+}
+
+/* Case `i` of this run. */
+static uint64_t
+case_number(uint64_t i)
+{
+	return i < cases_n ? first_case + i : found_later[i - cases_n];
+}
+
+static void
 test_cases(void **state)
 {
 	struct transport_options options = { .connections_max = 2,
@@ -516,15 +588,14 @@ test_cases(void **state)
 	open_listener();
 	struct transport *curl = transport_curl_new(loop, &options);
 	struct transport *own = transport_new(loop, &options);
-	for (uint64_t i = first_case; i < first_case + cases_n; i++) {
+	for (uint64_t i = 0; i < cases_n + ARRAY_LEN(found_later); i++) {
 		struct result a, b;
-		make_case(i);
+		make_case(case_number(i));
 		if (crashes_libcurl()) {
 			left_out++;
 			continue;
 		}
-		ask_both_times(curl, &a);
-		ask_both_times(own, &b);
+		compare_transports(curl, own, &a, &b);
 		done += b.first.end == TRANSPORT_DONE;
 		if (!is_equal(&a, &b)) {
 			const struct difference *d = explain(&a, &b);
@@ -532,15 +603,14 @@ test_cases(void **state)
 				explained[d - differences]++;
 			if (d == NULL && bad++ < 20) {
 				print_message("case %llu, %s%s: ",
-				    (unsigned long long)i, now.method,
+				    (unsigned long long)now.number, now.method,
 				    now.upgrade ? " upgrade" : "");
 				print_bytes(buf_str(&now.bytes));
 				print_result("libcurl", &a);
 				print_result("own", &b);
 			}
 		}
-		free_result(&a);
-		free_result(&b);
+		free_results(&a, &b);
 	}
 	for (size_t i = 0; i + 1 < ARRAY_LEN(differences); i++)
 		print_message("%zu differ: %s\n", explained[i],
