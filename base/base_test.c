@@ -393,6 +393,34 @@ test_map(void **state)
 	map_against_model(true, 3);
 }
 
+/* No growth up to what was reserved, whose last entry fills the table. */
+static void
+test_map_reserve(void **state)
+{
+	struct map m = MAP_INIT;
+	int value;
+
+	(void)state;
+	map_reserve(&m, 1);
+	assert_int_equal(m.cap, 16);
+	map_reserve(&m, 14);
+	assert_int_equal(m.cap, 16);
+	map_reserve(&m, 896);
+	size_t cap = m.cap;
+	assert_int_equal(cap, 1024);
+	for (uint64_t i = 0; i < 896; i++)
+		assert_null(map_put_id(&m, i, &value));
+	assert_int_equal(m.cap, cap);
+	map_reserve(&m, 10);
+	assert_int_equal(m.cap, cap);
+	assert_int_equal(m.n, 896);
+	map_reserve(&m, 897);
+	assert_int_equal(m.cap, 2 * cap);
+	assert_int_equal(m.n, 896);
+	assert_ptr_equal(map_get_id(&m, 895), &value);
+	map_free(&m);
+}
+
 static void
 test_map_keys(void **state)
 {
@@ -482,6 +510,7 @@ main(void)
 		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_map),
 		cmocka_unit_test(test_map_keys),
+		cmocka_unit_test(test_map_reserve),
 		cmocka_unit_test(test_heap),
 	};
 

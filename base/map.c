@@ -2,6 +2,8 @@
 
 #include "base/hash.h"
 
+#define CAP_MIN ((size_t)16)
+
 /* A key that is a number has no bytes: its hash is a permutation of it. */
 static bool
 same(const struct map_slot *s, uint64_t hash, struct str key)
@@ -21,18 +23,31 @@ find(const struct map *m, uint64_t hash, struct str key)
 }
 
 static void
-grow(struct map *m)
+resize(struct map *m, size_t cap)
 {
 	struct map old = *m;
 
-	m->cap = old.cap == 0 ? 16 : old.cap * 2;
+	m->cap = cap;
 	m->slots = mem_array(m->cap, sizeof(*m->slots));
 	for (size_t i = 0; i < old.cap; i++) {
 		const struct map_slot *s = &old.slots[i];
 		if (s->value != NULL)
 			m->slots[find(m, s->hash, s->key)] = *s;
 	}
-	map_free(&old);
+	m->n = old.n;
+	mem_free(&old.slots);
+}
+
+void
+map_reserve(struct map *m, size_t n)
+{
+	size_t cap = MAX(m->cap, CAP_MIN);
+
+	CHECK(n > 0 && n <= SIZE_MAX / 16);
+	while ((n - 1) * 8 >= cap * 7)
+		cap *= 2;
+	if (cap != m->cap)
+		resize(m, cap);
 }
 
 static void *
@@ -46,7 +61,7 @@ put(struct map *m, uint64_t hash, struct str key, void *value)
 {
 	CHECK(value != NULL);
 	if (m->cap == 0 || m->n * 8 >= m->cap * 7)
-		grow(m);
+		map_reserve(m, m->n + 1);
 	struct map_slot *s = &m->slots[find(m, hash, key)];
 	void *old = s->value;
 	m->n += old == NULL;

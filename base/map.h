@@ -26,6 +26,12 @@ void *map_get(const struct map *, struct str key);
 /* Returns the value that stood there, or NULL. */
 void *map_put(struct map *, struct str key, void *value);
 void *map_take(struct map *, struct str key);
+/*
+ * Make room for `n` entries in all, 1 at least.  Before one map is walked to
+ * fill another: in the order of its slots, a table that grows meanwhile fills
+ * from one end, and each step searches through what is there.
+ */
+void map_reserve(struct map *, size_t n);
 /* Keys that are numbers; do not mix both kinds in one map. */
 void *map_get_id(const struct map *, uint64_t id);
 void *map_put_id(struct map *, uint64_t id, void *value);

@@ -38,6 +38,7 @@ forget_idle(struct login_limit *l, struct mono now)
 {
 	struct map kept = MAP_INIT;
 
+	map_reserve(&kept, MAX(l->keys.n, 1));
 	MAP_EACH(k, &l->keys, struct limited_key) {
 		if (mono_before(now, mono_add_ms(newest_time(k),
 		    LOGIN_LIMIT_MS)))
