@@ -583,8 +583,7 @@ html_page_end(struct html_page *g)
 	out->links_n = g->links.n;
 	out->schemes_dropped = g->links.schemes_dropped;
 	out->bad_urls = g->links.bad;
-	out->words = g->simhash.words;
-	out->simhash = simhash_value(&g->simhash);
+	out->simhash = simhash_value(&g->simhash, &out->words);
 	if (g->in->readable)
 		take_readable(&g->readable, out);
 }

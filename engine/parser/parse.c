@@ -102,8 +102,7 @@ parse_text(const struct parse_input *in, struct str text, struct arena *a,
 		return;
 	}
 	simhash_add(&hash, text);
-	out->words = hash.words;
-	out->simhash = simhash_value(&hash);
+	out->simhash = simhash_value(&hash, &out->words);
 	if (in->readable)
 		out->text = readable_of_plain(text, in->text_bytes_max != 0 ?
 		    in->text_bytes_max : PARSE_TEXT_BYTES_MAX, a,

@@ -3,22 +3,143 @@
 #include "engine/parser/simhash.h"
 #include "tests/rounds.h"
 
+/*
+ * The oracle: the definition, word by word and counter by counter.  A text ends
+ * a word.
+ */
+struct oracle {
+	int64_t count[64];
+	uint64_t before;
+	uint32_t words;
+};
+
 static uint64_t
-hash_of(const char *text)
+oracle_word(const char *p, size_t n)
+{
+	uint64_t h = n;
+
+	for (size_t i = 0; i < n; i += 8) {
+		uint64_t part = 0;
+		for (size_t k = i; k < MIN(i + 8, n); k++) {
+			unsigned char c = (unsigned char)p[k];
+			part |= (uint64_t)(c < 0x80 ? c | 0x20 : c) <<
+			    8 * (k - i);
+		}
+		h = (h ^ part) * UINT64_C(0x9e3779b97f4a7c15);
+		if (i + 8 < n)
+			h ^= h >> 32;
+	}
+	return h;
+}
+
+static void
+oracle_put(struct oracle *o, uint64_t h)
+{
+	uint64_t x = (o->before << 23 | o->before >> 41) ^ h;
+
+	o->before = h;
+	if (o->words++ == 0)
+		return;
+	for (int i = 0; i < 2; i++) {
+		x ^= x >> 32;
+		x *= UINT64_C(0xd6e8feb86659fd93);
+	}
+	x ^= x >> 32;
+	for (int k = 0; k < 64; k++)
+		o->count[k] += x >> k & 1;
+}
+
+static void
+oracle_add(struct oracle *o, struct str s)
+{
+	for (size_t i = 0, n = 0; i < s.n; i += n + 1) {
+		for (n = 0; i + n < s.n && (ascii_is_alpha(s.p[i + n]) ||
+		    ascii_is_digit(s.p[i + n]) ||
+		    (unsigned char)s.p[i + n] >= 0x80); n++)
+			;
+		if (n > 0)
+			oracle_put(o, oracle_word(s.p + i, n));
+	}
+}
+
+static uint64_t
+oracle_value(const struct oracle *o)
+{
+	uint64_t value = 0;
+
+	for (int k = 0; k < 64 && o->words > 1; k++)
+		value |= (uint64_t)(o->count[k] > (o->words - 1) / 2) << k;
+	return value;
+}
+
+/* One text by the oracle and by each form that this machine runs. */
+struct all_forms {
+	struct oracle oracle;
+	struct simhash portable, wide;
+};
+
+static void
+forms_begin(struct all_forms *f)
+{
+	memset(f, 0, sizeof(*f));
+	f->portable.form = simhash_portable;
+	f->wide.form = simhash_wide();
+}
+
+/* The text lies at the end of its memory, where a sanitizer sees each byte
+ * that is read beyond it. */
+static void
+forms_add(struct all_forms *f, struct str text)
+{
+	char *copy = malloc(MAX(text.n, 1));
+
+	assert_non_null(copy);
+	if (text.n > 0)
+		memcpy(copy, text.p, text.n);
+	text.p = copy;
+	oracle_add(&f->oracle, text);
+	simhash_add(&f->portable, text);
+	simhash_add(&f->wide, text);
+	free(copy);
+}
+
+static void
+forms_end(struct all_forms *f)
+{
+	uint32_t words, wide_words;
+	uint64_t value = simhash_value(&f->portable, &words);
+	uint64_t wide = simhash_value(&f->wide, &wide_words);
+
+	assert_int_equal(words, f->oracle.words);
+	assert_int_equal(wide_words, f->oracle.words);
+	assert_true(value == oracle_value(&f->oracle));
+	assert_true(wide == value);
+}
+
+static uint64_t
+hash_and_count(struct str text, uint32_t *words)
 {
 	struct simhash s = SIMHASH_INIT;
 
-	simhash_add(&s, str_of(text));
-	return simhash_value(&s);
+	simhash_add(&s, text);
+	return simhash_value(&s, words);
+}
+
+static uint64_t
+hash_of(const char *text)
+{
+	uint32_t words;
+
+	return hash_and_count(str_of(text), &words);
 }
 
 static uint32_t
 words_of(struct str text)
 {
-	struct simhash s = SIMHASH_INIT;
+	uint32_t words;
 
-	simhash_add(&s, text);
-	return s.words;
+	hash_and_count(text, &words);
+	return words;
 }
 
 static uint64_t seed = 42;
@@ -44,52 +165,96 @@ test_words(void **state)
 	assert_int_equal(words_of((struct str){ "a\0b\x7f" "c", 5 }), 3);
 }
 
-/* The 64-byte steps must not show: words of every length at every place. */
+/* Blocks must not show: words of every length at every place. */
 static void
 test_blocks(void **state)
 {
+	struct all_forms f;
 	char text[300];
 
 	(void)state;
 	for (size_t at = 0; at < 130; at++) {
 		for (size_t n = 1; n < 80; n++) {
-			struct simhash s = SIMHASH_INIT, t = SIMHASH_INIT;
 			memset(text, '.', sizeof(text));
+			text[0] = 'y';
 			memset(text + at, 'x', n);
-			simhash_add(&s, (struct str){ text, at + n });
-			simhash_add(&t, (struct str){ text, sizeof(text) });
-			assert_int_equal(s.words, 1);
-			assert_int_equal(t.words, 1);
-			assert_int_equal(s.before, t.before);
-			simhash_add(&t, (struct str){ text + at, n });
-			assert_int_equal(s.before, t.before);
+			forms_begin(&f);
+			forms_add(&f, (struct str){ text, at + n });
+			forms_add(&f, (struct str){ text, sizeof(text) });
+			forms_add(&f, (struct str){ text + at, n });
+			forms_end(&f);
 		}
 	}
 }
 
-/* Texts of random words against the same words one by one. */
+/* Texts of random words, a few of them for each hash. */
 static void
 test_texts(void **state)
 {
+	struct all_forms f;
 	char text[300];
 
 	(void)state;
-	for (unsigned i = 0; i < ROUNDS(20000); i++) {
-		struct simhash s = SIMHASH_INIT, t = SIMHASH_INIT;
-		size_t n = rnd(i % 2 == 0 ? 20 : sizeof(text)), from = 0;
+	forms_begin(&f);
+	for (unsigned i = 0; i < ROUNDS(40000); i++) {
+		size_t n = rnd(i % 2 == 0 ? 20 : sizeof(text));
 		unsigned word = 1 + rnd(12);
 		for (size_t k = 0; k < n; k++)
 			text[k] = rnd(word) == 0 ? " .-\n"[rnd(4)] :
+			    rnd(9) == 0 ? (char)rnd(256) :
 			    "aZ09\xc3\xff"[rnd(6)];
-		simhash_add(&s, (struct str){ text, n });
-		for (size_t k = 0; k <= n; k++) {
-			if (k < n && strchr(" .-\n", text[k]) == NULL)
-				continue;
-			simhash_add(&t, (struct str){ text + from, k - from });
-			from = k + 1;
+		forms_add(&f, (struct str){ text, n });
+		if (rnd(40) == 0) {
+			forms_end(&f);
+			forms_begin(&f);
 		}
-		assert_memory_equal(&s, &t, sizeof(s));
 	}
+	forms_end(&f);
+}
+
+/* Texts and words about as long as what is hashed at once, and longer. */
+static void
+test_long(void **state)
+{
+	static char text[5 * SIMHASH_GATHERED_MAX];
+	struct all_forms f;
+
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS(2000); i++) {
+		size_t n = i % 3 == 0 ? rnd(sizeof(text)) :
+		    (size_t)SIMHASH_GATHERED_MAX * (1 + rnd(2)) - 20 +
+		    rnd(40);
+		unsigned word = i % 2 == 0 ? 10 : 1 + rnd(3000);
+		for (size_t k = 0; k < n; k++)
+			text[k] = rnd(word) == 0 ? '.' : "aZ\xff"[rnd(3)];
+		forms_begin(&f);
+		if (rnd(2) == 0)
+			forms_add(&f, STR("before it"));
+		forms_add(&f, (struct str){ text, n });
+		if (rnd(2) == 0)
+			forms_add(&f, STR("after it"));
+		forms_end(&f);
+	}
+}
+
+/* The number of words stays where the next texts might make it too large. */
+static void
+test_words_max(void **state)
+{
+	struct simhash s = SIMHASH_INIT;
+	uint32_t words, again;
+
+	(void)state;
+	simhash_add(&s, STR("one two three"));
+	simhash_value(&s, &words);
+	assert_int_equal(words, 3);
+	s.words = SIMHASH_WORDS_MAX - SIMHASH_GATHERED_MAX;
+	simhash_add(&s, STR("four"));
+	simhash_value(&s, &words);
+	assert_int_equal(words, SIMHASH_WORDS_MAX - SIMHASH_GATHERED_MAX + 1);
+	simhash_add(&s, STR("five six"));
+	simhash_value(&s, &again);
+	assert_int_equal(again, words);
 }
 
 /* Archives have hashes of earlier versions: the same text, the same hash. */
@@ -104,37 +269,11 @@ test_values(void **state)
 	    UINT64_C(0x85264a4249c96840));
 }
 
-/* The upright counters against 64 plain ones. */
-static void
-test_counters(void **state)
-{
-	struct simhash s = SIMHASH_INIT;
-	int count[64] = { 0 };
-	uint64_t want = 0;
-
-	(void)state;
-	for (int i = 0; i < 1001; i++) {
-		char word[16];
-		int n = snprintf(word, sizeof(word), "w%u ", rnd(50));
-		simhash_add(&s, (struct str){ word, (size_t)n });
-		if (i == 0)
-			continue;
-		/* What was added last stands in pending, or was summed. */
-		uint64_t x = s.pending[s.pending_n != 0 ? s.pending_n - 1 :
-		    SIMHASH_BATCH - 1];
-		for (int k = 0; k < 64; k++)
-			count[k] += (int)(x >> k & 1);
-	}
-	for (int k = 0; k < 64; k++)
-		want |= (uint64_t)(count[k] > 500) << k;
-	assert_true(simhash_value(&s) == want);
-	assert_int_equal(s.words, 1001);
-}
-
 static void
 test_case_and_pieces(void **state)
 {
 	struct simhash s = SIMHASH_INIT;
+	uint32_t words;
 
 	(void)state;
 	assert_true(hash_of("One Two, THREE") == hash_of("one two three"));
@@ -144,7 +283,8 @@ test_case_and_pieces(void **state)
 	assert_int_equal(hash_of("one"), 0);
 	simhash_add(&s, STR("one tw"));
 	simhash_add(&s, STR("o three"));
-	assert_int_equal(s.words, 4);
+	simhash_value(&s, &words);
+	assert_int_equal(words, 4);
 }
 
 static void
@@ -197,7 +337,8 @@ main(void)
 		cmocka_unit_test(test_blocks),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_long),
+		cmocka_unit_test(test_words_max),
 		cmocka_unit_test(test_case_and_pieces),
 		cmocka_unit_test(test_similar),
 	};
