@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "wire/base64.h"
+#include "wire/sha1_pair.h"
 
 static const struct {
 	const char *label;
@@ -23,6 +24,7 @@ static const char hex_digits[] = "0123456789abcdef";
 struct digest_hasher {
 	EVP_MD_CTX *context;
 	enum digest_kind kind;
+	sha1_pair_fn *pair;        /* NULL: this processor has none */
 };
 
 size_t
@@ -62,6 +64,7 @@ digest_hasher_new(void)
 
 	h->context = EVP_MD_CTX_new();
 	CHECK(h->context != NULL);
+	h->pair = sha1_pair_find();
 	return h;
 }
 
@@ -100,6 +103,18 @@ digest_end(struct digest_hasher *h, struct digest *out)
 	out->kind = h->kind;
 	CHECK(EVP_DigestFinal_ex(h->context, out->bytes, &n) == 1);
 	CHECK(n == kinds[h->kind].size);
+}
+
+bool
+digest_pair(const struct digest_hasher *h, enum digest_kind k,
+    struct str head, struct str body, struct digest *whole,
+    struct digest *alone)
+{
+	if (k != DIGEST_SHA1 || h->pair == NULL)
+		return false;
+	*whole = *alone = (struct digest){ .kind = k };
+	h->pair(head, body, whole->bytes, alone->bytes);
+	return true;
 }
 
 void

@@ -40,6 +40,14 @@ void digest_hasher_free(struct digest_hasher **);
 void digest_start(struct digest_hasher *, enum digest_kind);
 void digest_add(struct digest_hasher *, struct str);
 void digest_end(struct digest_hasher *, struct digest *out);
+/*
+ * The digests of `head` followed by `body`, and of `body` alone, in little more
+ * than the time of one.  False, and nothing is done, where that is not possible
+ * for this kind on this processor.
+ */
+bool digest_pair(const struct digest_hasher *, enum digest_kind,
+    struct str head, struct str body, struct digest *whole,
+    struct digest *alone);
 
 /* The digest of one short text, without a hasher.  Thread: any. */
 void digest_of(enum digest_kind, struct str, struct digest *out);

@@ -36,6 +36,53 @@ test_known(void **state)
 }
 
 static void
+assert_pair(const struct digest_hasher *h, struct str head, struct str body)
+{
+	struct digest whole, alone, want;
+	FREED(buf_free) struct buf all = BUF_INIT;
+
+	assert_true(digest_pair(h, DIGEST_SHA1, head, body, &whole, &alone));
+	buf_put_str(&all, head);
+	buf_put_str(&all, body);
+	digest_of(DIGEST_SHA1, buf_str(&all), &want);
+	assert_memory_equal(&whole, &want, sizeof(want));
+	digest_of(DIGEST_SHA1, body, &want);
+	assert_memory_equal(&alone, &want, sizeof(want));
+}
+
+/* The pair against OpenSSL, for all lengths about a block. */
+static void
+test_pair(void **state)
+{
+	struct digest_hasher *h = digest_hasher_new();
+	struct digest d;
+	char text[9000];
+	uint64_t seed = 42;
+
+	(void)state;
+	assert_false(digest_pair(h, DIGEST_SHA256, STR("a"), STR("b"), &d,
+	    &d));
+	if (!digest_pair(h, DIGEST_SHA1, STR("a"), STR("b"), &d, &d)) {
+		digest_hasher_free(&h);
+		skip();
+	}
+	for (size_t i = 0; i < sizeof(text); i++) {
+		seed = seed * UINT64_C(6364136223846793005) + 1;
+		text[i] = (char)(seed >> 56);
+	}
+	for (size_t n = 0; n < 200; n++)
+		for (size_t k = 0; k < 200; k++)
+			assert_pair(h, (struct str){ text, n },
+			    (struct str){ text + n, k });
+	for (size_t n = 0; n < 400; n += 7)
+		for (size_t k = 0; k < sizeof(text) - n; k += 331)
+			assert_pair(h, (struct str){ text, n },
+			    (struct str){ text + n, k });
+	assert_pair(h, STR_NONE, STR_NONE);
+	digest_hasher_free(&h);
+}
+
+static void
 test_forms(void **state)
 {
 	static const struct str same[] = {
@@ -112,6 +159,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_known),
+		cmocka_unit_test(test_pair),
 		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_hmac),
 	};
