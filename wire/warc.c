@@ -263,6 +263,22 @@ warc_digest_payload(struct warc_writer *w, const struct str *pieces, size_t n,
 	block_digest(w, &(struct block){ EMPTY, pieces, n }, out);
 }
 
+void
+warc_digest_response(struct warc_writer *w, struct str head, struct str body,
+    struct digest *block, struct digest *payload)
+{
+	if (digest_pair(w->hasher, w->digest, head, body, block, payload))
+		return;
+	*block = (struct digest){ .kind = DIGEST_NONE };
+	warc_digest_payload(w, &body, 1, payload);
+}
+
+static bool
+is_known(const struct digest *d)
+{
+	return d != NULL && d->kind != DIGEST_NONE;
+}
+
 static void
 head_start(struct warc_writer *w, struct warc_member *m, struct wall date)
 {
@@ -441,12 +457,15 @@ put_response(struct warc_writer *w, const struct warc_exchange *x,
 		b.rest_n = 0;
 		if (x->revisit->payload != NULL)
 			m->payload = *x->revisit->payload;
-	} else if (x->payload != NULL) {
+	} else if (is_known(x->payload)) {
 		m->payload = *x->payload;
 	} else {
 		warc_digest_payload(w, x->body, x->body_n, &m->payload);
 	}
-	block_digest(w, &b, &m->block);
+	if (is_known(x->block) && x->revisit == NULL && !m->head_redacted)
+		m->block = *x->block;
+	else
+		block_digest(w, &b, &m->block);
 	head_start(w, m, x->date);
 	put_exchange_fields(w, x, c);
 	if (x->revisit != NULL)

@@ -103,7 +103,11 @@ struct warc_exchange {
 	const struct warc_capture *capture;   /* NULL: none */
 	struct str via;                /* Argiope-Via; empty: field left out */
 	struct str warcinfo_id;        /* 36 characters */
-	const struct digest *payload;  /* NULL: computed here */
+	/*
+	 * By warc_digest_payload() and its like; NULL or NONE: computed here.
+	 * Where redaction changes the head, the block's is.
+	 */
+	const struct digest *payload, *block;
 	const struct warc_revisit *revisit;   /* NULL: a response */
 };
 
@@ -124,6 +128,12 @@ struct warc_member {
 /* The payload digest of a body in pieces, with this writer's algorithm. */
 void warc_digest_payload(struct warc_writer *, const struct str *pieces,
     size_t n, struct digest *out);
+/*
+ * The same of a body in one piece; and the digest of the block that the head
+ * and the body make, where that costs little more, else NONE.
+ */
+void warc_digest_response(struct warc_writer *, struct str head,
+    struct str body, struct digest *block, struct digest *payload);
 
 /*
  * Append the members of one exchange to `out`: response or revisit first, then

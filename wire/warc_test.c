@@ -108,6 +108,69 @@ test_digests(void **state)
 	digest_hasher_free(&h);
 }
 
+/* Digests made before the record are those that the record would have. */
+static void
+test_response_digests(void **state)
+{
+	static const enum digest_kind kinds[] = { DIGEST_SHA1, DIGEST_SHA256 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct warc_options o = { 1, kinds[i], NULL, sample_random };
+		struct warc_writer *w = warc_writer_new(&o);
+		struct warc_exchange x = sample_exchange(&page, NULL);
+		struct warc_member m[2], n[2];
+		struct buf out = BUF_INIT;
+		struct digest block, payload;
+		warc_digest_response(w, x.response_head, page, &block,
+		    &payload);
+		assert_true(kinds[i] == DIGEST_SHA1 ||
+		    block.kind == DIGEST_NONE);
+		assert_int_equal(warc_put_exchange(w, &x, &out, m, NULL), OK);
+		assert_true(digest_eq(&payload, &m[0].payload));
+		x.block = &block;
+		x.payload = &payload;
+		assert_int_equal(warc_put_exchange(w, &x, &out, n, NULL), OK);
+		assert_true(digest_eq(&n[0].block, &m[0].block));
+		assert_true(digest_eq(&n[0].payload, &m[0].payload));
+		buf_free(&out);
+		warc_writer_free(&w);
+	}
+}
+
+/* A block's digest is not taken where the block is another one. */
+static void
+test_other_block(void **state)
+{
+	struct str value = STR("hunter2-hunter2");
+	struct redact_rules rules = { .values = &value, .values_n = 1 };
+	struct redactor *r = redact_new(&rules);
+	struct warc_writer *w = sample_writer(1, r);
+	struct warc_exchange x = sample_exchange(&page, NULL);
+	struct warc_revisit rv = { .profile = STR(WARC_PROFILE_SAME) };
+	struct warc_member m[2];
+	struct buf out = BUF_INIT;
+	struct digest block;
+
+	(void)state;
+	digest_of(DIGEST_SHA1, STR("as received"), &block);
+	x.block = &block;
+	assert_int_equal(warc_put_exchange(w, &x, &out, m, NULL), OK);
+	assert_true(digest_eq(&m[0].block, &block));
+	x.revisit = &rv;
+	assert_int_equal(warc_put_exchange(w, &x, &out, m, NULL), OK);
+	assert_false(digest_eq(&m[0].block, &block));
+	x.revisit = NULL;
+	x.response_head = STR("HTTP/1.1 302 Found\r\n"
+	    "Location: /?hunter2-hunter2\r\n\r\n");
+	assert_int_equal(warc_put_exchange(w, &x, &out, m, NULL), OK);
+	assert_true(m[0].head_redacted);
+	assert_false(digest_eq(&m[0].block, &block));
+	warc_writer_free(&w);
+	redact_free(&r);
+	buf_free(&out);
+}
+
 static void
 test_revisit(void **state)
 {
@@ -344,6 +407,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exchange),
 		cmocka_unit_test(test_digests),
+		cmocka_unit_test(test_response_digests),
+		cmocka_unit_test(test_other_block),
 		cmocka_unit_test(test_revisit),
 		cmocka_unit_test(test_redaction),
 		cmocka_unit_test(test_info),

@@ -57,7 +57,11 @@ page_step_dedupe(struct page *p)
 	FREED(buf_free) struct buf key = BUF_INIT, rest = BUF_INIT;
 	struct arena *a = &p->submission.arena;
 
-	warc_digest_payload(p->fetcher->writer, &body, 1, &p->digest);
+	if (page_is_archived(p))
+		warc_digest_response(p->fetcher->writer, h->head, body,
+		    &p->block, &p->digest);
+	else
+		warc_digest_payload(p->fetcher->writer, &body, 1, &p->digest);
 	revalidate_note(p);
 	if (h->status < 200 || h->status > 299 || body.n == 0 ||
 	    h->truncated != NULL)

@@ -93,7 +93,8 @@ struct page {
 	struct str content;              /* decoded, or the body itself */
 	struct parse_output parsed;
 	uint64_t sitemap_bytes;          /* unpacked, when it is one */
-	struct digest digest;
+	struct digest digest;            /* of the last body */
+	struct digest block;             /* of head and body; may be NONE */
 	struct ledger_query lookup;      /* of the digest */
 	struct revalidation *recall;     /* an earlier crawl's capture */
 	bool damaged;                    /* `content` is incomplete */

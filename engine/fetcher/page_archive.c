@@ -81,8 +81,8 @@ put_hop(struct page *p, unsigned i, struct str outcome, struct why *w)
 		.capture = &capture, .warcinfo_id = str_of(info),
 		.outcome = outcome,
 		.via = last ? s->lease.via : STR_NONE,
-		.payload = last && p->digest.kind != DIGEST_NONE ?
-		    &p->digest : NULL,
+		.payload = last ? &p->digest : NULL,
+		.block = last ? &p->block : NULL,
 		.revisit = last && !failed && (p->dup_uri.n != 0 ||
 		    revalidate_unchanged(p, NULL, &revisit)) ? &revisit : NULL,
 	};
