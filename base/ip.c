@@ -34,18 +34,40 @@ ip_to_host(const struct ip *ip, char out[static IP_HOST_MAX])
 }
 
 bool
+ip_v4_from_text(struct str text, uint8_t out[static 4])
+{
+	size_t at = 0;
+
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned n = 0;
+		if (i > 0 && (at == text.n || text.p[at++] != '.'))
+			return false;
+		size_t start = at;
+		for (; at < text.n && at - start < 3 &&
+		    ascii_is_digit(text.p[at]); at++)
+			n = n * 10 + (unsigned)(text.p[at] - '0');
+		if (at == start || n > 255 ||
+		    (at - start > 1 && text.p[start] == '0'))
+			return false;
+		out[i] = (uint8_t)n;
+	}
+	return at == text.n;
+}
+
+/* Hosts of links are asked for here, so that inet_pton() is left to IPv6. */
+bool
 ip_from_text(struct str text, struct ip *out)
 {
 	char copy[IP_TEXT_MAX];
 
-	if (text.n == 0 || text.n >= sizeof(copy) ||
-	    memchr(text.p, '\0', text.n) != NULL)
+	memcpy(out->b, v4_mapped, sizeof(v4_mapped));
+	if (ip_v4_from_text(text, out->b + sizeof(v4_mapped)))
+		return true;
+	if (text.n >= sizeof(copy) || str_find_char(text, ':') == text.n ||
+	    str_find_char(text, '\0') < text.n)
 		return false;
 	memcpy(copy, text.p, text.n);
 	copy[text.n] = '\0';
-	memcpy(out->b, v4_mapped, sizeof(v4_mapped));
-	if (inet_pton(AF_INET, copy, out->b + sizeof(v4_mapped)) == 1)
-		return true;
 	return inet_pton(AF_INET6, copy, out->b) == 1;
 }
 

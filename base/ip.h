@@ -22,6 +22,8 @@ void ip_to_text(const struct ip *, char out[static IP_TEXT_MAX]);
 /* The same, an IPv6 address in brackets, as before a port. */
 void ip_to_host(const struct ip *, char out[static IP_HOST_MAX]);
 bool ip_from_text(struct str, struct ip *);  /* both families, no brackets */
+/* "192.0.2.1": four numbers up to 255 without leading zeros. */
+bool ip_v4_from_text(struct str, uint8_t out[static 4]);
 /*
  * From a struct sockaddr_in or _in6; false for another family.  `port` may be
  * NULL.

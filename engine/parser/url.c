@@ -1,5 +1,7 @@
 #include "engine/parser/url.h"
 
+#include "base/ip.h"
+
 /* ada's C header declares functions without prototypes. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wstrict-prototypes"
@@ -119,15 +121,19 @@ cut_plain(struct str s, struct cut *c)
 
 /*
  * A host that ada would leave as it is: no empty label, no punycode to verify,
- * and a last label that cannot be part of an IPv4 address.
+ * and an IPv4 address as it is written by itself, or a last label that cannot
+ * be part of one.
  */
 static bool
 host_is_plain(struct str host)
 {
 	size_t last = 0;
+	uint8_t v4[4];
 
 	if (host.n == 0 || host.n > HOST_FAST_MAX)
 		return false;
+	if (ascii_is_digit(host.p[0]) && ip_v4_from_text(host, v4))
+		return true;
 	for (size_t i = 0; i < host.n; i++) {
 		if (host.p[i] == '.') {
 			if (i == last)

@@ -373,6 +373,31 @@ test_both_ways(void **state)
 	arena_free(&a);
 }
 
+/* Hosts that are IPv4 addresses, or nearly. */
+static void
+test_address_hosts(void **state)
+{
+	static const char *const hosts[] = { "127.0.0.1", "255.255.255.255",
+		"0.0.0.0", "1.2.3.256", "1.2.3", "1.2.3.4.", "1.2.3.4.5",
+		"01.2.3.4", "1.2.3.08", "0x7f.0.0.1", "2130706433", "1.2.3.4a",
+		"1.2.3.4.a", "1..2.3", "a.1.2.3", "10.1", "1.2.3.0004" };
+	static const char *const tails[] = { "", "/", ":80/", ":8080/a?b#c",
+		":/", "/a/../b", "?q", "#f", ":443", ".", "@h/", ":80:80" };
+	struct arena a = ARENA_INIT;
+	char text[128];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(hosts); i++)
+		for (size_t k = 0; k < ARRAY_LEN(tails); k++) {
+			snprintf(text, sizeof(text), "http://%s%s", hosts[i],
+			    tails[k]);
+			same_both_ways(text, "http://h/", &a);
+			same_both_ways(text + 5, "https://h/", &a);
+			same_both_ways("../x", text, &a);
+		}
+	arena_free(&a);
+}
+
 static void
 test_parts(void **state)
 {
@@ -525,6 +550,7 @@ main(void)
 		cmocka_unit_test(test_ipv4_rows),
 		cmocka_unit_test(test_surt_rows),
 		cmocka_unit_test(test_both_ways),
+		cmocka_unit_test(test_address_hosts),
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_canonical),
