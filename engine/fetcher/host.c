@@ -410,6 +410,16 @@ host_end(struct host *h, int64_t delay_ms)
 	host_settle(h);
 }
 
+void
+host_delay_stated(struct host *h, const struct fetch_crawl *c)
+{
+	struct mono at = mono_add_ms(clock_mono(), host_delay_ms(h, c));
+
+	if (mono_before(h->next_at, at))
+		h->next_at = at;
+	host_settle(h);
+}
+
 /* --- what answers say of the host --------------------------------------- */
 
 void

@@ -76,6 +76,9 @@ void host_wait(struct host *, struct page *);
 void host_wait_until(struct host *, struct page *, struct mono at);
 /* A request has ended; the next one may begin after the delay. */
 void host_end(struct host *, int64_t delay_ms);
+/* The request that has ended just now has told a delay of the host's own, which
+ * holds after that request, too. */
+void host_delay_stated(struct host *, const struct fetch_crawl *);
 /* Double the host's back-off; a longer Retry-After wins. */
 void host_trouble(struct host *, int64_t retry_after_ms);
 /* The host has answered: end its back-off. */
