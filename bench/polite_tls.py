@@ -109,15 +109,13 @@ class Seen:
 
     def breaches(self):
         """Pauses that were too short, by more than what two times lack that
-        are cut to a millisecond.  The first one follows robots.txt, which had
-        to be read before it could say more than --delay."""
+        are cut to a millisecond.  That after robots.txt counts, too."""
         found = 0
         for host, times in self.hosts.items():
             least = 1 + int(host.split(".")[0][-2:]) / 1000
             times.sort()
             gaps = [b[0] - a[1] for a, b in zip(times, times[1:])]
-            found += sum(gap < (least if i > 0 else 1) - 0.00101
-                         for i, gap in enumerate(gaps))
+            found += sum(gap < least - 0.00101 for gap in gaps)
         return found
 
     def between(self, begin, end):
