@@ -1,19 +1,11 @@
-#include "os/index.h"
+#include "os/index_own.h"
 
 #include <dirent.h>
-#include <pthread.h>
-#include <rocksdb/c.h>
-#include <stdatomic.h>
 #include <sys/stat.h>
 
-/*
- * A busy family takes memory in large blocks; for the others small ones do, so
- * that ten families cost little while they are idle.
- */
-#define ARENA_BUSY_BYTES (512 << 10)
-#define ARENA_RARE_BYTES (32 << 10)
+/* RocksDB's own tables in memory receive little: index_write.c. */
+#define ARENA_BYTES (32 << 10)
 #define FILTER_BITS 10.0
-#define DIGEST_BLOOM_SHARE 0.02      /* of the write buffer, in memory */
 #define BLOCK_BYTES (16 << 10)
 /*
  * A frontier that grows writes keys all over `url`, so that each merge of its
@@ -39,38 +31,18 @@
 /* RocksDB insists on a family "default"; ours that is always there is it. */
 static const struct {
 	const char *name;
-	bool busy, filter, bloom;
+	bool filter;
 } families[INDEX_FAMILIES] = {
-	[INDEX_META] = { "default", false, false, false },
-	[INDEX_CRAWL] = { "crawl", false, false, false },
-	[INDEX_QUEUE] = { "queue", true, false, false },
-	[INDEX_URL] = { "url", true, false, false },
-	[INDEX_JOURNAL] = { "journal", true, false, false },
-	[INDEX_LOG] = { "log", false, false, false },
-	[INDEX_WARC] = { "warc", false, false, false },
-	[INDEX_KNOWN] = { "known", false, true, false },
-	[INDEX_DIGEST] = { "digest", true, true, true },
-	[INDEX_CONTROL] = { "control", false, false, false },
-};
-
-struct index {
-	rocksdb_t *db;
-	rocksdb_column_family_handle_t *handles[INDEX_FAMILIES];
-	rocksdb_options_t *options[INDEX_FAMILIES];
-	rocksdb_cache_t *cache;
-	rocksdb_writeoptions_t *write;
-	rocksdb_readoptions_t *read, *read_long;
-	rocksdb_flushoptions_t *flush;
-	const void *context;
-	atomic_bool held;            /* files of `url` are not merged */
-};
-
-struct index_batch {
-	rocksdb_writebatch_t *batch;
-};
-
-struct index_iter {
-	rocksdb_iterator_t *it;
+	[INDEX_META] = { "default", false },
+	[INDEX_CRAWL] = { "crawl", false },
+	[INDEX_QUEUE] = { "queue", false },
+	[INDEX_URL] = { "url", false },
+	[INDEX_JOURNAL] = { "journal", false },
+	[INDEX_LOG] = { "log", false },
+	[INDEX_WARC] = { "warc", false },
+	[INDEX_KNOWN] = { "known", true },
+	[INDEX_DIGEST] = { "digest", true },
+	[INDEX_CONTROL] = { "control", false },
 };
 
 /* Files in memory outlive an index, as a disk does: one "disk" per process. */
@@ -131,9 +103,8 @@ err_of(struct str text)
 	return ERR_BROKEN;
 }
 
-/* Note RocksDB's text, which is ours to free. */
-static enum err
-tell(struct why *w, const char *what, char *text)
+enum err
+index_tell(struct why *w, const char *what, char *text)
 {
 	if (text == NULL)
 		return OK;
@@ -213,23 +184,17 @@ dont_flush_at_close(rocksdb_options_t **op, struct why *w)
 	    o, &text);
 	rocksdb_options_destroy(*op);
 	*op = o;
-	return tell(w, "set options", text);
+	return index_tell(w, "set options", text);
 }
 
 static void
 set_family(struct index *x, enum index_family f, rocksdb_options_t *base)
 {
 	rocksdb_options_t *o = rocksdb_options_create_copy(base);
-	size_t block = families[f].busy ? ARENA_BUSY_BYTES : ARENA_RARE_BYTES;
 
 	/* RocksDB asserts that an empty table is not almost full. */
 	rocksdb_options_set_arena_block_size(o,
-	    MIN(block, rocksdb_options_get_write_buffer_size(base) / 16));
-	if (families[f].bloom) {
-		rocksdb_options_set_memtable_whole_key_filtering(o, 1);
-		rocksdb_options_set_memtable_prefix_bloom_size_ratio(o,
-		    DIGEST_BLOOM_SHARE);
-	}
+	    MIN(ARENA_BYTES, rocksdb_options_get_write_buffer_size(base) / 16));
 	if (f == INDEX_URL) {
 		rocksdb_options_set_disable_auto_compactions(o, x->held);
 		rocksdb_options_set_level0_file_num_compaction_trigger(o,
@@ -269,7 +234,7 @@ open_database(struct index *x, const char *dir, rocksdb_options_t *base,
 		return why(w, ERR_NEWER, "%s was written by a newer version "
 		    "of argiope; use that version", dir);
 	}
-	return tell(w, dir, text);
+	return index_tell(w, dir, text);
 }
 
 /* Bytes of all tables, of any family. */
@@ -314,6 +279,11 @@ index_open(const char *dir, const struct index_options *given,
 	struct index_options in = *given;
 	struct index *x = mem_new(sizeof(*x));
 
+	pthread_mutex_init(&x->flushing, NULL);
+	pthread_mutex_init(&x->change, NULL);
+	pthread_mutex_init(&x->lock, NULL);
+	x->dir = mem_copy_text(dir);
+	x->in_memory = in.in_memory;
 	*out = NULL;
 	if (in.write_buffer_bytes == 0)
 		in.write_buffer_bytes = DEFAULT_WRITE_BUFFER_BYTES;
@@ -324,6 +294,7 @@ index_open(const char *dir, const struct index_options *given,
 	in.write_buffers = MAX(in.write_buffers, 2);
 	if (in.block_cache_bytes == 0)
 		in.block_cache_bytes = DEFAULT_BLOCK_CACHE_BYTES;
+	x->fresh_bytes_max = in.write_buffer_bytes * in.write_buffers / 2;
 	x->held = !in.in_memory && !in.read_only &&
 	    count_table_bytes(dir) >= INDEX_HELD_BYTES_MIN;
 	x->cache = rocksdb_cache_create_lru(in.block_cache_bytes);
@@ -337,6 +308,8 @@ index_open(const char *dir, const struct index_options *given,
 	rocksdb_options_t *base = rocksdb_options_create();
 	set_database(base, &in);
 	enum err e = dont_flush_at_close(&base, w);
+	if (e == OK && !in.read_only)
+		e = index_remove_new(x, w);
 	if (e == OK)
 		e = open_database(x, dir, base, in.read_only, w);
 	rocksdb_options_destroy(base);
@@ -367,6 +340,12 @@ index_close(struct index **xp)
 	rocksdb_readoptions_destroy(x->read_long);
 	rocksdb_writeoptions_destroy(x->write);
 	rocksdb_cache_destroy(x->cache);
+	for (size_t f = 0; f < INDEX_FAMILIES; f++)
+		run_list_release(x->lists[f]);
+	pthread_mutex_destroy(&x->flushing);
+	pthread_mutex_destroy(&x->change);
+	pthread_mutex_destroy(&x->lock);
+	mem_free(&x->dir);
 	mem_free(xp);
 }
 
@@ -380,212 +359,6 @@ const void *
 index_context(const struct index *x)
 {
 	return x->context;
-}
-
-struct index_batch *
-index_batch_new(void)
-{
-	struct index_batch *b = mem_new(sizeof(*b));
-
-	b->batch = rocksdb_writebatch_create();
-	return b;
-}
-
-void
-index_batch_free(struct index_batch **bp)
-{
-	if (*bp == NULL)
-		return;
-	rocksdb_writebatch_destroy((*bp)->batch);
-	mem_free(bp);
-}
-
-void
-index_put(struct index *x, struct index_batch *b, enum index_family f,
-    struct str key, struct str value)
-{
-	rocksdb_writebatch_put_cf(b->batch, x->handles[f], key.p, key.n,
-	    value.p, value.n);
-}
-
-void
-index_delete(struct index *x, struct index_batch *b, enum index_family f,
-    struct str key)
-{
-	rocksdb_writebatch_delete_cf(b->batch, x->handles[f], key.p, key.n);
-}
-
-void
-index_delete_range(struct index *x, struct index_batch *b,
-    enum index_family f, struct str from, struct str to)
-{
-	rocksdb_writebatch_delete_range_cf(b->batch, x->handles[f], from.p,
-	    from.n, to.p, to.n);
-}
-
-/*
- * RocksDB counts each comparison of two keys for its thread, unless it is told
- * not to: a quarter of what a put costs.
- */
-static void
-count_nothing(void)
-{
-	rocksdb_set_perf_level(rocksdb_disable);
-}
-
-enum err
-index_write(struct index *x, struct index_batch *b, struct why *w)
-{
-	char *text = NULL;
-
-	count_nothing();
-	rocksdb_write(x->db, x->write, b->batch, &text);
-	rocksdb_writebatch_clear(b->batch);
-	return tell(w, "write", text);
-}
-
-static enum err
-flush_family(struct index *x, enum index_family f, struct why *w)
-{
-	char *text = NULL;
-
-	rocksdb_flush_cf(x->db, x->flush, x->handles[f], &text);
-	return tell(w, "flush", text);
-}
-
-/*
- * RocksDB flushes single families when it likes, `meta` among them: a record
- * that says up to where the others are complete must not be written before they
- * are.  Its atomic flush would take them all together, but 7.8 aborts when one
- * that we ask for meets one of its own.
- */
-enum err
-index_flush(struct index *x, struct str key, struct str value, struct why *w)
-{
-	enum err e = OK;
-
-	index_release(x);
-	for (int f = 0; f < INDEX_FAMILIES && e == OK; f++)
-		if (f != INDEX_META)
-			e = flush_family(x, (enum index_family)f, w);
-	if (e == OK && key.n != 0) {
-		FREED(index_batch_free) struct index_batch *b =
-		    index_batch_new();
-		index_put(x, b, INDEX_META, key, value);
-		e = index_write(x, b, w);
-	}
-	return e == OK ? flush_family(x, INDEX_META, w) : e;
-}
-
-enum err
-index_checkpoint(struct index *x, const char *dir, struct why *w)
-{
-	char *text = NULL;
-	rocksdb_checkpoint_t *c = rocksdb_checkpoint_object_create(x->db,
-	    &text);
-	enum err e = tell(w, "begin a checkpoint", text);
-
-	if (e != OK)
-		return e;
-	text = NULL;
-	rocksdb_checkpoint_create(c, dir, 0, &text);
-	rocksdb_checkpoint_object_destroy(c);
-	return tell(w, "write a checkpoint", text);
-}
-
-enum err
-index_get(struct index *x, enum index_family f, struct str key,
-    struct arena *a, struct str *value, struct why *w)
-{
-	char *text = NULL;
-	size_t n;
-
-	*value = STR_NONE;
-	rocksdb_pinnableslice_t *slice = rocksdb_get_pinned_cf(x->db, x->read,
-	    x->handles[f], key.p, key.n, &text);
-	if (text != NULL)
-		return tell(w, "read", text);
-	if (slice == NULL)
-		return why(w, ERR_ABSENT, "%s", err_text(ERR_ABSENT));
-	const char *p = rocksdb_pinnableslice_value(slice, &n);
-	*value = arena_copy(a, (struct str){ p, n });
-	rocksdb_pinnableslice_destroy(slice);
-	return OK;
-}
-
-static struct index_iter *
-iter_new(struct index *x, enum index_family f, rocksdb_readoptions_t *read)
-{
-	struct index_iter *i = mem_new(sizeof(*i));
-
-	count_nothing();
-	i->it = rocksdb_create_iterator_cf(x->db, read, x->handles[f]);
-	return i;
-}
-
-struct index_iter *
-index_iter_new(struct index *x, enum index_family f)
-{
-	return iter_new(x, f, x->read);
-}
-
-struct index_iter *
-index_iter_new_long(struct index *x, enum index_family f)
-{
-	return iter_new(x, f, x->read_long);
-}
-
-void
-index_iter_free(struct index_iter **ip)
-{
-	if (*ip == NULL)
-		return;
-	rocksdb_iter_destroy((*ip)->it);
-	mem_free(ip);
-}
-
-void
-index_iter_seek(struct index_iter *i, struct str from)
-{
-	rocksdb_iter_seek(i->it, from.n == 0 ? "" : from.p, from.n);
-}
-
-void
-index_iter_seek_last(struct index_iter *i, struct str upto)
-{
-	rocksdb_iter_seek_for_prev(i->it, upto.n == 0 ? "" : upto.p, upto.n);
-}
-
-bool
-index_iter_valid(struct index_iter *i, struct str *key, struct str *value)
-{
-	*key = *value = STR_NONE;
-	if (!rocksdb_iter_valid(i->it))
-		return false;
-	key->p = rocksdb_iter_key(i->it, &key->n);
-	value->p = rocksdb_iter_value(i->it, &value->n);
-	return true;
-}
-
-void
-index_iter_next(struct index_iter *i)
-{
-	rocksdb_iter_next(i->it);
-}
-
-void
-index_iter_prev(struct index_iter *i)
-{
-	rocksdb_iter_prev(i->it);
-}
-
-enum err
-index_iter_error(struct index_iter *i, struct why *w)
-{
-	char *text = NULL;
-
-	rocksdb_iter_get_error(i->it, &text);
-	return tell(w, "walk", text);
 }
 
 uint64_t

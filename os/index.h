@@ -54,6 +54,8 @@ void index_forget_memory(void);
 
 struct index_batch *index_batch_new(void);
 void index_batch_free(struct index_batch **);
+/* Forget its operations. */
+void index_batch_clear(struct index_batch *);
 void index_put(struct index *, struct index_batch *, enum index_family,
     struct str key, struct str value);
 void index_delete(struct index *, struct index_batch *, enum index_family,
@@ -63,6 +65,12 @@ void index_delete_range(struct index *, struct index_batch *,
 /* Apply the batch whole and empty it. */
 MUST_USE enum err index_write(struct index *, struct index_batch *,
     struct why *);
+/*
+ * Bytes that writes may still add to memory before one of them flushes.  An
+ * operation adds its key, its value and 12 bytes, a batch 200 bytes for each
+ * family.
+ */
+int64_t index_room(struct index *);
 /*
  * All written so far reaches the disk, and only then the record of `meta` that
  * says so, before this returns; no key, no record.  It may run beside the

@@ -4,22 +4,20 @@
  * What the index's files hold is never ahead of the log: a lazy group is synced
  * before it is applied whenever what the index has in memory may go to a file
  * before the next sync, that is while it is flushed for a checkpoint, and when
- * a table in memory is about to be full.
+ * its memory is about to be full.
  */
 #include "engine/ledger/group.h"
 
-/* An operation takes less than so many times its bytes in a table. */
-#define TABLE_BYTES_PER_BYTE 6
-/* Tables are given their memory in blocks, and are not filled to the last. */
-#define TABLE_SPARE_BYTES ((int64_t)2 << 20)
+/* What a group takes of the index's memory: less than so many times its bytes,
+ * and this for itself. */
+#define MEMORY_PER_BYTE 4
+#define MEMORY_PER_GROUP 4096
 
 struct indexer {
 	struct loop *loop;
 	struct ledger *ledger;
 	struct index *index;
 	struct body_replay replay;
-	/* So much more may be written before a table in memory is full. */
-	int64_t room;
 	bool flushing;
 	/* A sync is waited for, and behind it groups and reads in order. */
 	bool waiting;
@@ -89,33 +87,18 @@ start_flush(struct indexer *x, uint64_t group)
 	pool_submit(ledger_options(x->ledger)->pool, &x->flush);
 }
 
-/* Each family's table has a limit, and all of them together have one. */
 static int64_t
-measure_room(const struct indexer *x)
+memory_of(const struct group *g)
 {
-	const struct index_options *o = &ledger_options(x->ledger)->index;
-	int64_t one = (int64_t)o->write_buffer_bytes;
-	int64_t room = one, all = one * (int64_t)o->write_buffers / 2;
-
-	for (int f = 0; f < INDEX_FAMILIES; f++) {
-		int64_t n = (int64_t)index_property(x->index,
-		    (enum index_family)f, "rocksdb.cur-size-active-mem-table");
-		room = MIN(room, one - n);
-		all -= n;
-	}
-	return MIN(room, all) - TABLE_SPARE_BYTES;
+	return MEMORY_PER_GROUP + MEMORY_PER_BYTE *
+	    (int64_t)(g->body.n + g->unlogged.n);
 }
 
 /* Applied, it may go to a file before the log's next sync. */
 static bool
 may_reach_disk(struct indexer *x, const struct group *g)
 {
-	int64_t takes = TABLE_BYTES_PER_BYTE *
-	    (int64_t)(g->body.n + g->unlogged.n);
-
-	if (x->room < takes)
-		x->room = measure_room(x);
-	return x->flushing || x->room < takes;
+	return x->flushing || index_room(x->index) < memory_of(g);
 }
 
 /* It names its checkpoint, and counts for that one only. */
@@ -139,8 +122,6 @@ apply(struct indexer *x, struct group *g)
 
 	/* The first group comes when the start is over. */
 	index_release(x->index);
-	x->room -= TABLE_BYTES_PER_BYTE *
-	    (int64_t)(g->body.n + g->unlogged.n);
 	if (e == OK)
 		e = body_replay_now(&x->replay, buf_str(&g->body), w);
 	if (e == OK && g->unlogged.n != 0)
