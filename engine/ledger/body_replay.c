@@ -1,10 +1,10 @@
 /*
- * Bodies of groups into the index.  At a start those of many groups are sorted
- * together: what the log has after a checkpoint are some 100,000 URLs.
+ * Bodies of groups into the index.  At a start those of many groups are one
+ * batch: what the log has after a checkpoint are some 100,000 URLs.
  */
 #include "engine/ledger/group.h"
 
-/* Bytes of bodies that are sorted together. */
+/* Bytes of bodies in one batch. */
 #define CHUNK_BYTES ((size_t)4 << 20)
 
 void
@@ -17,8 +17,6 @@ void
 body_replay_end(struct body_replay *r)
 {
 	index_batch_free(&r->batch);
-	op_order_free(&r->order);
-	buf_free(&r->bytes);
 }
 
 /* False: no such operation. */
@@ -35,14 +33,12 @@ take_op(struct body_replay *r, uint8_t op, uint8_t kind, struct str one,
 		return false;
 	switch (op) {
 	case OP_PUT:
-		op_order_put(&r->order, kind, one, two);
+		index_put(r->index, r->batch, kind, one, two);
 		return true;
 	case OP_DELETE:
-		op_order_delete(&r->order, kind, one);
+		index_delete(r->index, r->batch, kind, one);
 		return true;
 	case OP_DELETE_RANGE:
-		/* It stays behind what came before it. */
-		op_order_write(&r->order, r->index, r->batch);
 		index_delete_range(r->index, r->batch, kind, one, two);
 		return true;
 	default:
@@ -65,7 +61,7 @@ take_ops(struct body_replay *r, struct str body, struct why *w)
 	}
 	if (in.n == 0 && !in.bad)
 		return OK;
-	r->order.n = 0;
+	index_batch_clear(r->batch);
 	return why(w, ERR_NEWER, "a group of the commit log was written by a "
 	    "newer version of argiope; use that version");
 }
@@ -73,8 +69,7 @@ take_ops(struct body_replay *r, struct str body, struct why *w)
 enum err
 body_replay_rest(struct body_replay *r, struct why *w)
 {
-	op_order_write(&r->order, r->index, r->batch);
-	buf_clear(&r->bytes);
+	r->bytes = 0;
 	return index_write(r->index, r->batch, w);
 }
 
@@ -86,17 +81,11 @@ body_replay_now(struct body_replay *r, struct str body, struct why *w)
 	return e == OK ? body_replay_rest(r, w) : e;
 }
 
-/* The bytes do not move while operations borrow them. */
 enum err
 body_replay_later(struct body_replay *r, struct str body, struct why *w)
 {
-	enum err e = OK;
+	enum err e = take_ops(r, body, w);
 
-	if (r->bytes.n > 0 && r->bytes.n + body.n > r->bytes.cap)
-		e = body_replay_rest(r, w);
-	if (r->bytes.n == 0)
-		buf_reserve(&r->bytes, MAX(CHUNK_BYTES, body.n));
-	struct str copy = { r->bytes.p + r->bytes.n, body.n };
-	buf_put_str(&r->bytes, body);
-	return e == OK ? take_ops(r, copy, w) : e;
+	r->bytes += body.n;
+	return e == OK && r->bytes >= CHUNK_BYTES ? body_replay_rest(r, w) : e;
 }

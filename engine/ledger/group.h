@@ -12,7 +12,6 @@
 #include "engine/ledger/commitlog.h"
 #include "engine/ledger/identity.h"
 #include "engine/ledger/ledger.h"
-#include "engine/ledger/op_order.h"
 
 /* Operations in a group's body; a varint length frames each field. */
 enum op {
@@ -194,8 +193,7 @@ void indexer_read_beside(struct loop *, struct ledger_query *);
 struct body_replay {
 	struct index *index;
 	struct index_batch *batch;
-	struct op_order order;     /* borrows from `bytes`, or from a body */
-	struct buf bytes;
+	size_t bytes;              /* of bodies in the batch */
 	/* Called for each note of a body, in their order; or NULL. */
 	void (*note)(void *arg, uint8_t kind, struct str note);
 	void *arg;
@@ -206,8 +204,8 @@ void body_replay_end(struct body_replay *);
 /* Apply a body at once.  Errors: NEWER, and those of index_write(). */
 MUST_USE enum err body_replay_now(struct body_replay *, struct str body,
     struct why *);
-/* Copy a body, to be applied with others: by body_replay_rest() at the latest.
- */
+/* The same, perhaps with bodies that come later: by body_replay_rest() at the
+ * latest. */
 MUST_USE enum err body_replay_later(struct body_replay *, struct str body,
     struct why *);
 MUST_USE enum err body_replay_rest(struct body_replay *, struct why *);
