@@ -144,6 +144,8 @@ struct link_finder {
 	bool allow_private;               /* fetch.allow_private */
 	unsigned sitemap_depth_max;
 	bool *too_deep;                   /* set: sitemaps left out; or NULL */
+	const uint64_t *recent;           /* fetcher.recent, whose URLs are left
+	                                   * out; or NULL */
 	struct arena *arena;
 };
 size_t fetcher_links(const struct link_finder *, const struct http_head *,

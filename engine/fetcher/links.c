@@ -19,6 +19,18 @@ links_close(struct fetcher *f)
 	mem_free(&f->recent);
 }
 
+static size_t
+recent_slot(uint64_t hash)
+{
+	return (hash >> 20) % RECENT_SLOTS;
+}
+
+static uint64_t
+recent_mark(uint64_t hash, uint8_t skip)
+{
+	return (hash & ~UINT64_C(15)) | skip;
+}
+
 /*
  * True when this very finding was handed over before: URL, and that it was
  * taken, or for what reason not.  A finding within the limits after one that
@@ -27,13 +39,30 @@ links_close(struct fetcher *f)
 static bool
 told(struct fetcher *f, uint64_t hash, uint8_t skip)
 {
-	uint64_t mark = (hash & ~UINT64_C(15)) | skip;
-	uint64_t *slot = &f->recent[(hash >> 20) % RECENT_SLOTS];
+	uint64_t mark = recent_mark(hash, skip);
+	uint64_t *slot = &f->recent[recent_slot(hash)];
 
-	if (*slot == mark || *slot == (hash & ~UINT64_C(15)))
+	if (*slot == mark || *slot == recent_mark(hash, SKIP_NONE))
 		return true;
 	*slot = mark;
 	return false;
+}
+
+/*
+ * True when the link, as it is written, is a canonical URL that was taken
+ * before: told() would leave it out whatever the policy says now.  That spares
+ * most links of a site the judging.
+ */
+static bool
+was_taken(const struct link_finder *f, const struct link *l)
+{
+	struct str text = str_cut(l->url.href, 0,
+	    l->url.href.n - l->url.fragment.n);
+
+	if (f->recent == NULL || l->kind == LINK_SITEMAP)
+		return false;
+	uint64_t hash = frontier_hash(f->crawl->id, text);
+	return f->recent[recent_slot(hash)] == recent_mark(hash, SKIP_NONE);
 }
 
 /*
@@ -154,6 +183,7 @@ fetcher_links(const struct link_finder *f, const struct http_head *head,
 	parsed->nofollow |= header_says_nofollow(head, f->product_token);
 	for (size_t i = 0; i < parsed->links_n; i++)
 		if (follows(f, parsed, &parsed->links[i]) &&
+		    !was_taken(f, &parsed->links[i]) &&
 		    judge(f, &parsed->links[i], &found[n]))
 			n++;
 	*out = found;
@@ -171,7 +201,8 @@ links_find(struct page *p)
 		.product_token = page_token(p),
 		.allow_private = p->fetcher->settings->allow_private,
 		.sitemap_depth_max = p->fetcher->settings->sitemap_depth_max,
-		.too_deep = &too_deep, .arena = &s->arena,
+		.too_deep = &too_deep, .recent = p->fetcher->recent,
+		.arena = &s->arena,
 	};
 	/* Those that come while they are judged count as later ones. */
 	s->rules = crawl_rules(f.crawl);

@@ -1,5 +1,7 @@
 /* A page's steps: what becomes of a URL, told from its answers. */
 #include "engine/fetcher/fetcher_testing.h"
+
+#include "engine/fetcher/core.h"
 #include "engine/frontier/journal.h"
 
 static struct fetch_rig rig;
@@ -96,6 +98,55 @@ links_become_pages_once(void **state)
 	assert_int_equal(rig.seen_n, 3);
 	assert_int_equal(rig.events_n, 3);
 	assert_int_equal(rig_view(&rig.rig).counts.items, 3);
+	fetch_rig_end(&rig);
+}
+
+static size_t
+find_again(const char *href, enum link_kind kind, const uint64_t *recent)
+{
+	struct arena a = ARENA_INIT;
+	struct lease lease = { .cost = 1 };
+	struct http_head head = { .status = 200 };
+	struct link link = { .kind = kind };
+	struct parse_output parsed = { .links = &link, .links_n = 1 };
+	struct found *found;
+	struct link_finder f = { .crawl = &rig.crawl, .lease = &lease,
+	    .sitemap_depth_max = 2, .recent = recent, .arena = &a };
+
+	assert_int_equal(url_parse(str_of(href), NULL, &a, &link.url, NULL),
+	    OK);
+	size_t n = fetcher_links(&f, &head, &parsed, &found);
+	arena_free(&a);
+	return n;
+}
+
+/* Where it is written as it was handed over, and was taken. */
+static void
+a_link_that_was_taken_is_not_judged_again(void **state)
+{
+	static const struct {
+		const char *href;
+		enum link_kind kind;
+		size_t found;
+	} cases[] = {
+		{ "http://a.test/1", LINK_PAGE, 0 },
+		{ "http://a.test/1#x", LINK_PAGE, 0 },
+		{ "http://a.test/1", LINK_FEED, 0 },
+		{ "http://a.test/1", LINK_SITEMAP, 1 },
+		{ "http://u@a.test/1", LINK_PAGE, 1 },
+		{ "http://a.test/3", LINK_PAGE, 1 },
+		/* A seed comes from no page. */
+		{ "http://a.test/", LINK_PAGE, 1 },
+	};
+
+	(void)state;
+	begin(linking, "http://a.test/");
+	fetch_rig_pass(&rig, 1000);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		if (find_again(cases[i].href, cases[i].kind, NULL) != 1 ||
+		    find_again(cases[i].href, cases[i].kind,
+		    rig.fetcher->recent) != cases[i].found)
+			fail_msg("case %zu: %s", i, cases[i].href);
 	fetch_rig_end(&rig);
 }
 
@@ -349,6 +400,7 @@ main(void)
 		cmocka_unit_test(redirects_have_a_limit),
 		cmocka_unit_test(a_cut_answer_is_tried_again),
 		cmocka_unit_test(links_become_pages_once),
+		cmocka_unit_test(a_link_that_was_taken_is_not_judged_again),
 		cmocka_unit_test(a_page_whose_crawl_ends_goes_back),
 		cmocka_unit_test(
 		    a_page_that_is_woken_after_the_end_asks_nothing),
