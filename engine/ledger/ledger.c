@@ -362,12 +362,22 @@ end_checkpoint(struct ledger *l)
 	l->checkpoint = 0;
 }
 
+/*
+ * The last one waits for the records of the files that are being finished: what
+ * looks at the index alone, as an audit does, shall see them.
+ */
+static bool
+final_checkpoint_is_due(const struct ledger *l)
+{
+	return l->final_checkpoint && !l->checkpointing && l->closings == 0;
+}
+
 static void
 consider_checkpoint(struct ledger *l)
 {
-	if (!l->checkpointing && (l->final_checkpoint ||
+	if (final_checkpoint_is_due(l) || (!l->checkpointing &&
 	    l->log_bytes_since >= checkpoint_bytes(l))) {
-		l->final_checkpoint = false;
+		l->final_checkpoint = l->final_checkpoint && l->closings > 0;
 		begin_checkpoint(l);
 	}
 	/* At the end nobody is kept waiting by a bigger part. */
@@ -405,7 +415,7 @@ static bool
 checkpoint_wants_group(const struct ledger *l)
 {
 	return l->closing && (l->checkpoint != 0 ||
-	    (l->final_checkpoint && !l->checkpointing));
+	    final_checkpoint_is_due(l));
 }
 
 static bool
