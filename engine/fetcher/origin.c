@@ -351,7 +351,9 @@ origin_fetched(struct origin *o, struct page *p)
 		if (status != 0)
 			remember(p, o, status, p->content);
 		settle(o, status, p->content, 0);
-		host_delay_stated(o->host, p->crawl);
+		/* Without an answer the host's other pages fail at once. */
+		if (status != 0)
+			host_delay_stated(o->host, p->crawl);
 	}
 	page_log_robots(p, o, status);
 	release(o, NULL, STR_NONE);

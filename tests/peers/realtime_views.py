@@ -365,9 +365,8 @@ def pages(t):
     t.same("... of one that is not", f.get("known"), False)
     f = t.c.good("find_url", crawl_id=crawl, url="http://closed.test/")
     t.check("... of an exception", "connect" in json.dumps(f), f)
-    # A point is taken each second: the last one may lack the last end.
-    h = t.c.until(lambda: (lambda h: h["points"][-1][1:3] == [0, 5] and h)(
-        t.c.good("get_history", crawl_id=crawl)), 10)
+    h = t.c.until(lambda: (lambda h: h["points"][-1][2] == 5 and h)(
+        t.c.good("get_history", crawl_id=crawl)), 5)
     t.check("get_history goes from nothing to what came", h and
             h["fields"][:4] == ["at", "queued", "items", "bytes"] and
             h["points"][0][2] == 0 and sorted(h["points"]) == h["points"] and
