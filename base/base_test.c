@@ -287,7 +287,7 @@ test_arena_texts(void **state)
 	assert_int_equal(s.n, 3);
 	s = arena_printf(&a, "%0*d", 20000, 1);
 	assert_int_equal(strlen(s.p), 20000);
-	/* What is left of a block has room for it, lacks its NUL, and more. */
+	/* Fits into the block; all but its NUL fits; does not fit. */
 	for (int more = -1; more <= 1; more++)
 		print_to_end(&a, more);
 	struct pair *p = ARENA_ARRAY(&a, struct pair, 1000);

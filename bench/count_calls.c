@@ -246,7 +246,7 @@ begin_counting(void)
 	program = getpid();
 }
 
-/* What a fork has counted is not reported twice. */
+/* Only the program itself reports: a fork has a copy of its counts. */
 __attribute__((destructor)) static void
 report_counts(void)
 {

@@ -184,7 +184,7 @@ struct sort_item {
 	struct run_op op;
 };
 
-/* Of one key, the operation that came later has the higher offset. */
+/* By key, then by age: a later operation has a higher offset. */
 static int
 compare_items(const void *va, const void *vb)
 {

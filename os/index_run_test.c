@@ -62,7 +62,7 @@ setup(void **state)
 }
 
 static int
-teardown(void **state)
+close_all(void **state)
 {
 	(void)state;
 	return nftw(work, remove_one, 16, FTW_DEPTH | FTW_PHYS);
@@ -523,11 +523,11 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(reads_are_those_of_rocksdb,
-		    setup, teardown),
+		    setup, close_all),
 		cmocka_unit_test_setup_teardown(a_walk_sees_whole_batches,
-		    setup, teardown),
+		    setup, close_all),
 		cmocka_unit_test_setup_teardown(a_file_with_two_names_is_kept,
-		    setup, teardown),
+		    setup, close_all),
 	};
 
 	seed = hash_u64((uint64_t)time(NULL) ^ (uint64_t)getpid());

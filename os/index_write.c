@@ -162,7 +162,7 @@ flush_table(struct index *x, enum index_family f, struct why *w)
 	return index_tell(w, "flush", text);
 }
 
-/* What RocksDB is to delete before the runs' operations. */
+/* Add the runs' range deletions, which come before their operations. */
 static bool
 add_ranges(struct index *x, enum index_family f, const struct run_list *l,
     rocksdb_writebatch_t *batch)
@@ -369,7 +369,7 @@ flush_family(struct index *x, enum index_family f, struct run_list *l,
 	return e;
 }
 
-/* From now on these runs stay as they are, and are merged with no others. */
+/* Take all runs for a flush: later writes are not merged into them. */
 static void
 freeze_runs(struct index *x, struct run_list **lists)
 {

@@ -26,7 +26,7 @@ struct fixture {
 };
 
 static struct fixture
-begin(size_t connections_max, int64_t idle_s_max)
+open_fixture(size_t connections_max, int64_t idle_s_max)
 {
 	struct transport_options options = { .host_connections_max = 4,
 	    .connections_max = connections_max, .idle_s_max = idle_s_max };
@@ -38,7 +38,7 @@ begin(size_t connections_max, int64_t idle_s_max)
 }
 
 static void
-end(struct fixture *f)
+close_fixture(struct fixture *f)
 {
 	transport_free(&f->t);
 	loop_free(&f->loop);
@@ -137,7 +137,7 @@ assert_open(struct fixture *f, int n)
 static void
 test_kept_over_pause(void **state)
 {
-	struct fixture f = begin(4, 60);
+	struct fixture f = open_fixture(4, 60);
 
 	(void)state;
 	open_server(serve_text, OK_HELLO);
@@ -148,14 +148,14 @@ test_kept_over_pause(void **state)
 	}
 	assert_int_equal(server.accepted, 1);
 	assert_int_equal(requests, 3);
-	end(&f);
+	close_fixture(&f);
 }
 
 /* Seen when it happens: the next request opens a connection, and goes once. */
 static void
 test_server_closes_in_pause(void **state)
 {
-	struct fixture f = begin(4, 60);
+	struct fixture f = open_fixture(4, 60);
 
 	(void)state;
 	open_server(serve_for_a_moment, OK_HELLO);
@@ -166,14 +166,14 @@ test_server_closes_in_pause(void **state)
 		if (i == 0)
 			test_loop_for(f.loop, 1000);
 	}
-	end(&f);
+	close_fixture(&f);
 }
 
 /* Too late to be seen: one more try, and no error. */
 static void
 test_server_closes_on_request(void **state)
 {
-	struct fixture f = begin(4, 60);
+	struct fixture f = open_fixture(4, 60);
 
 	(void)state;
 	open_server(serve_and_leave, OK_HELLO);
@@ -183,7 +183,7 @@ test_server_closes_on_request(void **state)
 		test_loop_for(f.loop, 100);
 	}
 	assert_int_equal(requests, 3);
-	end(&f);
+	close_fixture(&f);
 }
 
 /* ---- how long ---- */
@@ -224,14 +224,14 @@ test_keep_alive(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct fixture f = begin(4, 60);
+		struct fixture f = open_fixture(4, 60);
 		open_server(serve_text, cases[i].answer);
 		for (int n = 0; n < 2; n++) {
 			bool reused = ask_host(&f, 0, cases[i].pause_ms);
 			if (reused != (n == 1 && cases[i].kept))
 				fail_msg("case %zu: reused %d", i, reused);
 		}
-		end(&f);
+		close_fixture(&f);
 	}
 }
 
@@ -239,7 +239,7 @@ test_keep_alive(void **state)
 static void
 test_keep_alive_ends(void **state)
 {
-	struct fixture f = begin(4, 60);
+	struct fixture f = open_fixture(4, 60);
 
 	(void)state;
 	open_server(serve_text, ANSWER("Keep-Alive: timeout=1\r\n"));
@@ -250,7 +250,7 @@ test_keep_alive_ends(void **state)
 	assert_false(ask_host(&f, 0, 0));
 	assert_int_equal(server.accepted, 2);
 	assert_open(&f, 1);
-	end(&f);
+	close_fixture(&f);
 }
 
 /* ---- more hosts than connections ---- */
@@ -261,7 +261,7 @@ test_last_due_goes(void **state)
 {
 	static const bool reused[2][6] = { { false },
 		{ true, true, false, false, false, true } };
-	struct fixture f = begin(3, 60);
+	struct fixture f = open_fixture(3, 60);
 
 	(void)state;
 	open_server(serve_text, OK_HELLO);
@@ -273,14 +273,14 @@ test_last_due_goes(void **state)
 			    3));
 		}
 	assert_int_equal(requests, 12);
-	end(&f);
+	close_fixture(&f);
 }
 
 /* As many hosts as connections: none has to go. */
 static void
 test_room_for_all(void **state)
 {
-	struct fixture f = begin(6, 60);
+	struct fixture f = open_fixture(6, 60);
 
 	(void)state;
 	open_server(serve_text, OK_HELLO);
@@ -288,14 +288,14 @@ test_room_for_all(void **state)
 		for (unsigned host = 0; host < 6; host++)
 			assert_int_equal(ask_host(&f, host, 5000), round);
 	assert_int_equal(server.accepted, 6);
-	end(&f);
+	close_fixture(&f);
 }
 
 /* A host that did not come when it could may be done with. */
 static void
 test_overdue_goes(void **state)
 {
-	struct fixture f = begin(2, 60);
+	struct fixture f = open_fixture(2, 60);
 
 	(void)state;
 	open_server(serve_text, OK_HELLO);
@@ -316,7 +316,7 @@ test_overdue_goes(void **state)
 	assert_true(ask_host(&f, 2, 0));
 	assert_false(ask_host(&f, 1, 0));
 	assert_open(&f, 2);
-	end(&f);
+	close_fixture(&f);
 }
 
 int

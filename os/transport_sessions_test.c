@@ -113,7 +113,7 @@ numbered_key(char text[static 32], unsigned n)
 }
 
 static bool
-takes(struct transport_sessions *t, struct str key)
+can_resume(struct transport_sessions *t, struct str key)
 {
 	SSL_SESSION *s = transport_sessions_take(t, key);
 
@@ -132,10 +132,10 @@ test_ticket_is_used_once(void **state)
 		transport_sessions_put(t, STR("a"), s);
 	assert_int_equal(transport_sessions_count(t),
 	    TRANSPORT_SESSIONS_HOST_MAX);
-	assert_false(takes(t, STR("b")));
+	assert_false(can_resume(t, STR("b")));
 	for (unsigned n = 0; n < TRANSPORT_SESSIONS_HOST_MAX; n++)
-		assert_true(takes(t, STR("a")));
-	assert_false(takes(t, STR("a")));
+		assert_true(can_resume(t, STR("a")));
+	assert_false(can_resume(t, STR("a")));
 	assert_int_equal(transport_sessions_count(t), 0);
 	SSL_SESSION_free(s);
 	transport_sessions_free(&t);
@@ -173,17 +173,17 @@ test_session_of_tls_1_2(void **state)
 	for (int i = 0; i < 3; i++) {
 		transport_sessions_put(t, STR("a"), old);
 		assert_int_equal(transport_sessions_count(t), 1);
-		assert_true(takes(t, STR("a")));
-		assert_true(takes(t, STR("a")));
+		assert_true(can_resume(t, STR("a")));
+		assert_true(can_resume(t, STR("a")));
 	}
 	transport_sessions_put(t, STR("a"), new);
 	assert_int_equal(transport_sessions_count(t), 1);
 	transport_sessions_put(t, STR("a"), new);
 	transport_sessions_put(t, STR("a"), old);
 	assert_int_equal(transport_sessions_count(t), 1);
-	assert_true(takes(t, STR("a")) && takes(t, STR("a")));
+	assert_true(can_resume(t, STR("a")) && can_resume(t, STR("a")));
 	transport_sessions_forget(t, STR("a"));
-	assert_false(takes(t, STR("a")));
+	assert_false(can_resume(t, STR("a")));
 	SSL_SESSION_free(old);
 	SSL_SESSION_free(new);
 	transport_sessions_free(&t);
@@ -203,10 +203,11 @@ test_limit(void **state)
 	assert_int_equal(transport_sessions_count(t), TRANSPORT_SESSIONS_MAX);
 	transport_sessions_put(t, STR("one more"), s);
 	assert_int_equal(transport_sessions_count(t), TRANSPORT_SESSIONS_MAX);
-	assert_false(takes(t, numbered_key(text, 0)));
-	assert_true(takes(t, numbered_key(text, 1)));
-	assert_true(takes(t, numbered_key(text, TRANSPORT_SESSIONS_MAX - 1)));
-	assert_true(takes(t, STR("one more")));
+	assert_false(can_resume(t, numbered_key(text, 0)));
+	assert_true(can_resume(t, numbered_key(text, 1)));
+	assert_true(can_resume(t, numbered_key(text,
+	    TRANSPORT_SESSIONS_MAX - 1)));
+	assert_true(can_resume(t, STR("one more")));
 	transport_sessions_clear(t);
 	assert_int_equal(transport_sessions_count(t), 0);
 	SSL_SESSION_free(s);
@@ -235,9 +236,9 @@ test_lifetime(void **state)
 		transport_sessions_put(t, STR("a"), s);
 		assert_int_equal(transport_sessions_count(t), 2);
 		pass_seconds(most - 1);
-		assert_true(takes(t, STR("a")));
+		assert_true(can_resume(t, STR("a")));
 		pass_seconds(1);
-		assert_false(takes(t, STR("a")));
+		assert_false(can_resume(t, STR("a")));
 		assert_int_equal(transport_sessions_count(t), 0);
 		SSL_SESSION_free(s);
 		transport_sessions_free(&t);
@@ -289,7 +290,7 @@ struct fixture {
 };
 
 static struct fixture
-begin(const char *ca_file, int flag)
+open_fixture(const char *ca_file, int flag)
 {
 	struct transport_options options = { .connections_max = 50,
 	    .host_connections_max = 8, .idle_s_max = 60, .ca_file = ca_file };
@@ -303,7 +304,7 @@ begin(const char *ca_file, int flag)
 }
 
 static void
-end(struct fixture *f)
+close_fixture(struct fixture *f)
 {
 	transport_free(&f->t);
 	loop_free(&f->loop);
@@ -343,12 +344,12 @@ test_resumed(void **state)
 	    version++)
 		for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 			SSL_CTX_set_max_proto_version(tls, version);
-			struct fixture f = begin(ca_path, cases[i].flag);
+			struct fixture f = open_fixture(ca_path, cases[i].flag);
 			assert_int_equal(ask_server(&f, "name.test", true), 0);
 			for (int n = 0; n < 2; n++)
 				assert_int_equal(ask_server(&f, "name.test",
 				    true), cases[i].resumed);
-			end(&f);
+			close_fixture(&f);
 		}
 }
 
@@ -356,7 +357,7 @@ test_resumed(void **state)
 static void
 test_several_at_once(void **state)
 {
-	struct fixture f = begin(ca_path, KEEP);
+	struct fixture f = open_fixture(ca_path, KEEP);
 	struct test_run runs[4], *all[4];
 
 	(void)state;
@@ -376,14 +377,14 @@ test_several_at_once(void **state)
 	}
 	assert_int_equal(handshakes, 5);
 	assert_int_equal(resumed, 2);
-	end(&f);
+	close_fixture(&f);
 }
 
-/* What one has not verified is not another's who wants it verified. */
+/* A session made without verification is never resumed with verification. */
 static void
 test_other_trust(void **state)
 {
-	struct fixture f = begin(ca_path, SHUT_DOWN);
+	struct fixture f = open_fixture(ca_path, SHUT_DOWN);
 
 	(void)state;
 	assert_int_equal(ask_server(&f, "name.test", false), 0);
@@ -398,7 +399,7 @@ test_other_trust(void **state)
 	test_run_whole(f.loop, &r);
 	assert_int_equal(r.end, TRANSPORT_TLS);
 	test_run_free(&r);
-	end(&f);
+	close_fixture(&f);
 }
 
 /* The certificates are read once a day, and trust that they gave ends. */
@@ -407,13 +408,13 @@ test_next_day(void **state)
 {
 	(void)state;
 	SSL_CTX_set_timeout(tls, 7 * 86400);
-	struct fixture f = begin(ca_path, SHUT_DOWN);
+	struct fixture f = open_fixture(ca_path, SHUT_DOWN);
 	assert_int_equal(ask_server(&f, "name.test", true), 0);
 	assert_int_equal(ask_server(&f, "name.test", true), 1);
 	pass_seconds(86401);
 	assert_int_equal(ask_server(&f, "name.test", true), 0);
 	assert_int_equal(ask_server(&f, "name.test", true), 1);
-	end(&f);
+	close_fixture(&f);
 	SSL_CTX_set_timeout(tls, 300);
 }
 

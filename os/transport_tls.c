@@ -87,7 +87,7 @@ make_context(struct transport_tls *t)
 	t->no_certificates = !load_certificates(ctx, t->ca_file);
 	ERR_clear_error();
 	SSL_CTX_free(t->ctx);
-	/* Whoever they have let us trust may be trusted no more. */
+	/* The new certificates may no longer trust those servers. */
 	transport_sessions_clear(t->sessions);
 	t->ctx = ctx;
 	t->made = clock_mono();

@@ -34,7 +34,7 @@ struct fixture {
 };
 
 static struct fixture
-begin(const char *ca_file)
+open_fixture(const char *ca_file)
 {
 	struct transport_options options = { .connections_max = 50,
 	    .host_connections_max = 4, .idle_s_max = 60, .ca_file = ca_file,
@@ -46,7 +46,7 @@ begin(const char *ca_file)
 }
 
 static void
-end(struct fixture *f)
+close_fixture(struct fixture *f)
 {
 	transport_free(&f->t);
 	loop_free(&f->loop);
@@ -261,7 +261,7 @@ open_server(void (*serve)(struct test_server *, int))
 static void
 test_verified(void **state)
 {
-	struct fixture f = begin(ca_path);
+	struct fixture f = open_fixture(ca_path);
 	struct test_run r;
 
 	(void)state;
@@ -282,7 +282,7 @@ test_verified(void **state)
 		test_run_free(&r);
 	}
 	assert_int_equal(server.accepted, 1);
-	end(&f);
+	close_fixture(&f);
 }
 
 /* A WebSocket: the certificate is verified as that of any other exchange. */
@@ -290,7 +290,7 @@ static void
 test_upgrade(void **state)
 {
 	const char *answer = "HTTP/1.1 101 Switching\r\n\r\nhello";
-	struct fixture f = begin(ca_path);
+	struct fixture f = open_fixture(ca_path);
 	struct test_run r;
 
 	(void)state;
@@ -329,7 +329,7 @@ test_upgrade(void **state)
 static void
 test_refused(void **state)
 {
-	struct fixture f = begin(NULL);
+	struct fixture f = open_fixture(NULL);
 	struct test_run r;
 
 	(void)state;
@@ -357,13 +357,13 @@ test_refused(void **state)
 	test_server_close(&server);
 	/* Another name than the certificate's. */
 	loop_free(&f.loop);
-	f = begin(ca_path);
+	f = open_fixture(ca_path);
 	open_server(serve_tls);
 	test_run_open(&r, f.t, true, "other.test", server.port, "/");
 	test_run_whole(f.loop, &r);
 	assert_end(&r, TLS);
 	test_run_free(&r);
-	end(&f);
+	close_fixture(&f);
 	assert_string_equal(seen_name, "other.test");
 	assert_int_equal(server.got_n, 0);
 }
@@ -371,7 +371,7 @@ test_refused(void **state)
 static void
 test_handshake_hangs(void **state)
 {
-	struct fixture f = begin(ca_path);
+	struct fixture f = open_fixture(ca_path);
 	struct test_run r;
 
 	(void)state;
@@ -382,7 +382,7 @@ test_handshake_hangs(void **state)
 	assert_end(&r, TIMEOUT);
 	assert_string_equal(r.detail, "the TLS handshake took too long");
 	test_run_free(&r);
-	end(&f);
+	close_fixture(&f);
 }
 
 /* ---- why a certificate is refused ---- */
@@ -462,14 +462,15 @@ test_causes(void **state)
 		char path[64];
 		struct test_run r;
 		tls = open_flawed(cases[i].flaw, path);
-		struct fixture f = begin(cases[i].trusted ? path : ca_path);
+		struct fixture f = open_fixture(cases[i].trusted ? path :
+		    ca_path);
 		open_server(serve_tls);
 		test_run_open(&r, f.t, true, cases[i].host, server.port, "/");
 		test_run_whole(f.loop, &r);
 		assert_end(&r, TLS);
 		assert_string_equal(r.detail, cases[i].detail);
 		test_run_free(&r);
-		end(&f);
+		close_fixture(&f);
 		SSL_CTX_free(tls);
 		unlink(path);
 	}
@@ -485,14 +486,14 @@ test_environment(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		setenv("SSL_CERT_FILE", i == 0 ? ca_path : "/dev/null", 1);
-		struct fixture f = begin(i == 0 ? NULL : ca_path);
+		struct fixture f = open_fixture(i == 0 ? NULL : ca_path);
 		unsetenv("SSL_CERT_FILE");
 		open_server(serve_tls);
 		test_run_open(&r, f.t, true, "name.test", server.port, "/");
 		test_run_whole(f.loop, &r);
 		assert_end(&r, DONE);
 		test_run_free(&r);
-		end(&f);
+		close_fixture(&f);
 	}
 }
 
@@ -500,7 +501,7 @@ test_environment(void **state)
 static void
 test_unread(void **state)
 {
-	struct fixture f = begin(ca_path);
+	struct fixture f = open_fixture(ca_path);
 	struct test_run r;
 
 	(void)state;
@@ -523,14 +524,14 @@ test_unread(void **state)
 			test_loop_for(f.loop, 20);
 		}
 	first_n = 0;
-	end(&f);
+	close_fixture(&f);
 }
 
 /* Blocked before the first byte: the server does not see a ClientHello. */
 static void
 test_blocked(void **state)
 {
-	struct fixture f = begin(ca_path);
+	struct fixture f = open_fixture(ca_path);
 	struct test_run r;
 
 	(void)state;
@@ -542,13 +543,13 @@ test_blocked(void **state)
 	test_loop_for(f.loop, 50);
 	assert_int_equal(server.accepted, 0);
 	test_run_free(&r);
-	end(&f);
+	close_fixture(&f);
 }
 
 static void
 test_resumption(void **state)
 {
-	struct fixture f = begin(ca_path);
+	struct fixture f = open_fixture(ca_path);
 	struct test_run r;
 
 	(void)state;
@@ -564,13 +565,13 @@ test_resumption(void **state)
 	}
 	assert_int_equal(server.accepted, 3);
 	assert_int_equal(resumed, 2);
-	end(&f);
+	close_fixture(&f);
 }
 
 static void
 test_http2(void **state)
 {
-	struct fixture f = begin(ca_path);
+	struct fixture f = open_fixture(ca_path);
 	struct test_run r;
 
 	(void)state;
@@ -603,7 +604,7 @@ test_http2(void **state)
 	assert_false(r.x.reused);
 	assert_true(r.end != TRANSPORT_DONE);
 	test_run_free(&r);
-	end(&f);
+	close_fixture(&f);
 	speaks_h2 = 0;
 }
 
@@ -643,7 +644,7 @@ set_proxy(struct test_run *r, const char *scheme_and_user, char out[static 100])
 static void
 test_http_proxy(void **state)
 {
-	struct fixture f = begin(NULL);
+	struct fixture f = open_fixture(NULL);
 	struct test_run r;
 	char proxy[100];
 	size_t from;
@@ -698,13 +699,13 @@ test_http_proxy(void **state)
 	assert_true(str_eq(buf_str(&r.request), (struct str){
 	    server.got + from, server.got_n - from }));
 	test_run_free(&r);
-	end(&f);
+	close_fixture(&f);
 }
 
 static void
 test_http_proxy_fails(void **state)
 {
-	struct fixture f = begin(ca_path);
+	struct fixture f = open_fixture(ca_path);
 	struct test_run r;
 	char proxy[100];
 
@@ -738,13 +739,13 @@ test_http_proxy_fails(void **state)
 	assert_end(&r, PROXY);
 	assert_non_null(strstr(r.detail, "403"));
 	test_run_free(&r);
-	end(&f);
+	close_fixture(&f);
 }
 
 static void
 test_connect_proxy(void **state)
 {
-	struct fixture f = begin(ca_path);
+	struct fixture f = open_fixture(ca_path);
 	struct test_run r;
 	char proxy[100];
 
@@ -768,7 +769,7 @@ test_connect_proxy(void **state)
 			    (struct str){ server.got, server.got_n }));
 		test_run_free(&r);
 	}
-	end(&f);
+	close_fixture(&f);
 }
 
 /* SOCKS 4, 4a, 5 (RFC 1928, RFC 1929): what was asked for goes to `got`. */
@@ -822,7 +823,7 @@ static void
 check_socks(const char *scheme, int flag, bool addresses, const char *asked,
     size_t n)
 {
-	struct fixture f = begin(NULL);
+	struct fixture f = open_fixture(NULL);
 	struct test_run r;
 	char proxy[100];
 
@@ -843,7 +844,7 @@ check_socks(const char *scheme, int flag, bool addresses, const char *asked,
 		    "Host: far.test:4660\r\n\r\n");
 	}
 	test_run_free(&r);
-	end(&f);
+	close_fixture(&f);
 	assert_int_equal(server.got_n, n);
 	assert_memory_equal(server.got, asked, n);
 }
@@ -872,7 +873,7 @@ test_socks(void **state)
 static void
 test_socks_fails(void **state)
 {
-	struct fixture f = begin(NULL);
+	struct fixture f = open_fixture(NULL);
 	struct test_run r;
 	char proxy[100];
 
@@ -895,13 +896,13 @@ test_socks_fails(void **state)
 	test_run_whole(f.loop, &r);
 	assert_end(&r, PROXY);
 	test_run_free(&r);
-	end(&f);
+	close_fixture(&f);
 }
 
 static void
 test_oldest_version(void **state)
 {
-	struct fixture f = begin(ca_path);
+	struct fixture f = open_fixture(ca_path);
 	struct test_run r;
 
 	(void)state;
@@ -918,7 +919,7 @@ test_oldest_version(void **state)
 		test_run_free(&r);
 	}
 	server.flag = 0;
-	end(&f);
+	close_fixture(&f);
 }
 
 int

@@ -116,7 +116,7 @@ end_sum(const struct sum *s, uint8_t out[SHA1_BYTES])
 	put_be32(out + 16, e[3]);
 }
 
-/* What is left of a text of `n` bytes, with its padding: one block or two. */
+/* Pad the end of a text of `n` bytes: writes and returns one or two blocks. */
 static size_t
 pad_rest(struct str rest, uint64_t n, uint8_t out[2 * BLOCK])
 {

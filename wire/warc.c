@@ -251,7 +251,7 @@ block_digest(struct warc_writer *w, const struct block *b, struct digest *out)
 {
 	struct digest same;
 
-	/* Of a request, OpenSSL would spend most of its time around the sum. */
+	/* For a short block OpenSSL's set-up costs more than the digest. */
 	if (b->rest_n == 0 && digest_pair(w->hasher, w->digest, EMPTY,
 	    b->first, out, &same))
 		return;

@@ -8,8 +8,8 @@
  */
 #include "engine/ledger/group.h"
 
-/* What a group takes of the index's memory: less than so many times its bytes,
- * and this for itself. */
+/* An upper bound of the index's memory for a group: per byte of its body, and
+ * per group. */
 #define MEMORY_PER_BYTE 4
 #define MEMORY_PER_GROUP 4096
 

@@ -363,8 +363,8 @@ end_checkpoint(struct ledger *l)
 }
 
 /*
- * The last one waits for the records of the files that are being finished: what
- * looks at the index alone, as an audit does, shall see them.
+ * The last checkpoint waits until all WARC files are finished: an audit reads
+ * the index without the log, and needs their records there.
  */
 static bool
 final_checkpoint_is_due(const struct ledger *l)

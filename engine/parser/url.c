@@ -520,8 +520,10 @@ url_origin(const struct url *u, struct arena *a)
 	to = mempcpy(to, u->scheme_text.p, u->scheme_text.n);
 	to = mempcpy(to, "://", 3);
 	to = mempcpy(to, u->host.p, u->host.n);
-	if (u->port_given)
-		to += snprintf(to, 7, ":%u", (unsigned)u->port);
+	if (u->port_given) {
+		*to++ = ':';
+		to = ascii_put_decimal(to, u->port);
+	}
 	*to = '\0';
 	return (struct str){ p, (size_t)(to - p) };
 }

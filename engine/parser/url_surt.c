@@ -304,8 +304,10 @@ url_surt(const struct url *u, struct arena *a)
 	char *start = arena_bytes(a, u->host.n + 16 + 3 * rest_n), *to = start;
 
 	to = put_host(to, u->host);
-	if (u->port_given)
-		to += snprintf(to, 7, ":%u", (unsigned)u->port);
+	if (u->port_given) {
+		*to++ = ':';
+		to = ascii_put_decimal(to, u->port);
+	}
 	*to++ = ')';
 	to = put_path(to, u->path, tmp);
 	if (u->query.n > 1)
