@@ -198,13 +198,27 @@ open_server(bool tls)
 	loop_start(server_loop);
 }
 
+static void
+port_drained(void *arg)
+{
+	(void)arg;
+	loop_stop(server_loop);
+}
+
+static void
+drain_port(struct mail *m)
+{
+	(void)m;
+	web_drain(server, port_drained, NULL);
+}
+
 void
 close_server(void)
 {
-	/* Each request that was kept is answered, by its timer. */
-	while (atomic_load(&held) > 0)
-		usleep(1000);
-	loop_stop(server_loop);
+	struct mail mail = { 0 };
+
+	/* A request whose call was cancelled may come to its handler yet. */
+	loop_send(server_loop, &mail, drain_port);
 	loop_join(server_loop);
 	web_close(&server);
 	loop_free(&server_loop);

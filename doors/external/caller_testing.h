@@ -41,7 +41,7 @@ struct seen_request {
 extern struct seen_request seen;
 
 void open_server(bool tls);
-/* Waits until no request is held. */
+/* Takes no more requests, and waits until none is held. */
 void close_server(void);
 
 /* A folder; the server's certificate, which is for 127.0.0.1 and signs itself,
