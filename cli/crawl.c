@@ -464,6 +464,8 @@ open_engine(struct crawl_run *r, struct why *w)
 		.health = health_changed, .arg = r,
 	};
 
+	/* Its threads wait for one another's work, nobody for an answer. */
+	system_give_way();
 	return engines_open(engine_open, &o, &r->engine, w);
 }
 

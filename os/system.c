@@ -42,6 +42,15 @@ system_ignore_sigpipe(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+void
+system_give_way(void)
+{
+	struct sched_param none = { 0 };
+
+	/* Where it cannot be had, they interrupt one another. */
+	(void)sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
 bool
 system_ignores_hangup(void)
 {
