@@ -397,19 +397,25 @@ lines_are_sound(const struct archive_file *warc, struct str *lines)
 	return sound;
 }
 
+/* Sort the lines of `rest` into a file, without those that are there twice. */
 static enum err
 sort_lines(struct str rest, const char *path, struct why *w)
 {
-	FREED(sorter_free) struct sorter *s =
-	    sorter_new(path, SORT_BYTES_MAX_DEFAULT);
+	struct str *lines = NULL, line;
+	size_t n = 0, cap = 0;
 	struct part_file p;
-	struct str line;
-	enum err err = part_open(&p, path, w);
 
-	while (err == OK && rest.n > 0 && str_split(&rest, '\n', &line))
-		err = sorter_put(s, line, w);
-	if (err == OK)
-		err = sorter_finish(s, line_file_put, &p.lines, w);
+	while (rest.n > 0 && str_split(&rest, '\n', &line)) {
+		lines = mem_room(lines, n, &cap, 1024, sizeof(*lines));
+		lines[n++] = line;
+	}
+	if (n > 1)
+		qsort(lines, n, sizeof(*lines), str_order);
+	enum err err = part_open(&p, path, w);
+	for (size_t i = 0; err == OK && i < n; i++)
+		if (i == 0 || !str_eq(lines[i], lines[i - 1]))
+			err = line_file_put(&p.lines, lines[i], w);
+	mem_free(&lines);
 	return part_close(&p, err, w);
 }
 
