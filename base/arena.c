@@ -49,8 +49,9 @@ arena_bytes(struct arena *a, size_t n)
 	return p;
 }
 
-void *
-arena_take(struct arena *a, size_t size)
+/* Not zeroed. */
+static void *
+take_aligned(struct arena *a, size_t size)
 {
 	size_t skip = a->at == NULL ? 0 : (size_t)(-(uintptr_t)a->at & 15);
 
@@ -61,7 +62,13 @@ arena_take(struct arena *a, size_t size)
 	}
 	void *p = a->at + skip;
 	a->at += skip + size;
-	return memset(p, 0, size);
+	return p;
+}
+
+void *
+arena_take(struct arena *a, size_t size)
+{
+	return memset(take_aligned(a, size), 0, size);
 }
 
 void *
@@ -78,8 +85,12 @@ arena_grow(struct arena *a, void *p, size_t n, size_t *cap, size_t first,
 	if (n < *cap)
 		return p;
 	*cap = MAX(2 * *cap, first);
-	void *more = arena_take_array(a, *cap, size);
-	return n == 0 ? more : memcpy(more, p, n * size);
+	CHECK(*cap <= SIZE_MAX / 2 / size);
+	char *more = take_aligned(a, *cap * size);
+	if (n != 0)
+		memcpy(more, p, n * size);
+	memset(more + n * size, 0, (*cap - n) * size);
+	return more;
 }
 
 struct str

@@ -166,6 +166,20 @@ page_body_max(const struct page *p)
 	    policy_of(crawl_policy(p->crawl->shared))->limits.max_body_bytes);
 }
 
+/* What a server may make us reserve by its word alone. */
+#define BODY_RESERVED_MAX ((uint64_t)256 << 10)
+
+/* The body begins: one that comes in pieces is not copied as it grows. */
+static void
+reserve_body(struct hop *h, uint64_t room)
+{
+	uint64_t n;
+
+	if (http_content_length(&h->parsed, &n))
+		buf_reserve(&h->body, (size_t)MIN(MIN(n, room),
+		    BODY_RESERVED_MAX));
+}
+
 static bool
 on_body(struct exchange *x, struct str bytes)
 {
@@ -185,6 +199,8 @@ on_body(struct exchange *x, struct str bytes)
 		h->truncated = "length";
 		return false;
 	}
+	if (h->body.n == 0)
+		reserve_body(h, room);
 	buf_put_str(&h->body, bytes);
 	return true;
 }
