@@ -22,7 +22,8 @@ must_have(void *p, size_t n, size_t size)
 void *
 mem_new(size_t size)
 {
-	return must_have(calloc(1, size), 1, size);
+	/* Never NULL, even for nothing. */
+	return must_have(calloc(1, MAX(size, 1)), 1, MAX(size, 1));
 }
 
 void *
