@@ -1,7 +1,5 @@
 #include "engine/ledger/group.h"
 
-#include "os/clock.h"
-
 struct group *
 group_new(struct ledger *l)
 {
@@ -10,13 +8,6 @@ group_new(struct ledger *l)
 	g->ledger = l;
 	g->last = &g->first;
 	return g;
-}
-
-void
-group_begin(struct group *g)
-{
-	if (g->began.ns == 0)
-		g->began = clock_mono();
 }
 
 void

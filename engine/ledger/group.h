@@ -118,7 +118,6 @@ struct group {
 	bool lazy;                 /* written now, synced with a later group */
 	bool hurry;
 	size_t bytes;              /* of all the above */
-	struct mono began;         /* time of the first put */
 	/* Not 0: the index is flushed after this group; then it contains all
 	 * groups up to `checkpoint`, and the owner's state of that time. */
 	uint64_t checkpoint;
@@ -131,8 +130,6 @@ struct group {
 };
 struct group *group_new(struct ledger *);
 void group_free(struct group **);
-/* Something comes into it: notes the time, if it is the first. */
-void group_begin(struct group *);
 void group_clear(struct group *);  /* for reuse; keeps its memory */
 /* The group's work on `file`, added when there is none. */
 struct warc_write *group_write(struct group *, uint32_t file);

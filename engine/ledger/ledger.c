@@ -36,6 +36,7 @@ struct ledger {
 	struct group *spare;        /* emptied ones, by mail.next */
 	uint64_t next_number;
 	struct timer seal_timer;
+	struct mono sealed;         /* the last group was */
 	struct turn_hook turn;
 	struct timer rollover_timer;
 
@@ -144,7 +145,6 @@ ledger_new_warc(struct ledger *l)
 static struct buf *
 body(struct ledger *l)
 {
-	group_begin(l->gathering);
 	return &l->gathering->body;
 }
 
@@ -292,7 +292,6 @@ take_group(struct ledger *l)
 		l->spare = CONTAINER(g->mail.next, struct group, mail);
 	}
 	g->number = l->next_number++;
-	g->began = (struct mono){ 0 };
 	return g;
 }
 
@@ -406,6 +405,7 @@ seal(struct ledger *l)
 	l->stats.warc_bytes += archive_bytes(g);
 	l->syncing = g;
 	l->gathering = take_group(l);
+	l->sealed = loop_now(l->loop);
 	loop_timer_stop(l->loop, &l->seal_timer);
 	syncer_take(l->syncer, g);
 }
@@ -454,7 +454,8 @@ ledger_is_closing(const struct ledger *l)
 
 /*
  * Seal when the sync thread is free: at once for a few promises (someone is
- * waiting), a little later when many gather (one sync serves them all).
+ * waiting) or after a pause, a little after the last group when many gather
+ * (one sync serves them all).
  */
 static void
 consider_sealing(struct ledger *l)
@@ -468,7 +469,7 @@ consider_sealing(struct ledger *l)
 		return;
 	if (group_empty(g) && !checkpoint_wants_group(l))
 		return;
-	struct mono due = mono_add_ms(g->began, l->options.group_ms_max);
+	struct mono due = mono_add_ms(l->sealed, l->options.group_ms_max);
 	if (!l->closing && !g->hurry &&
 	    g->promises_n > l->options.group_promises_few &&
 	    g->promises_n < l->options.group_records_max &&

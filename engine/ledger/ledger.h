@@ -84,7 +84,7 @@ struct ledger_options {
 	size_t group_bytes_max;          /* seal a group of this many bytes */
 	uint32_t group_records_max;      /* ... or this many promises */
 	int64_t group_ms_max;            /* a group with more promises than */
-	uint32_t group_promises_few;     /* ... this gathers at most so long */
+	uint32_t group_promises_few;     /* ... this: so long after the last */
 	size_t segment_bytes;            /* of the log; a checkpoint each */
 	size_t segment_bytes_max;        /* ... of a long log; 0: the same */
 	size_t checkpoint_part;          /* things put per group; 0: 1024 */

@@ -10,7 +10,6 @@ ledger_promise_written(struct ledger *l, struct promise *p)
 {
 	struct group *g = ledger_gathering(l);
 
-	group_begin(g);
 	p->next = NULL;
 	p->home = NULL;
 	*g->last = p;

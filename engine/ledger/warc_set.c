@@ -227,9 +227,6 @@ ledger_archive(struct ledger *l, struct warc_set *s, struct str bytes,
 
 	if (ledger_health(l) == LEDGER_FAILED)
 		return why(why_, ERR_BROKEN, "the ledger failed");
-	/* Begin the group's clock: members alone make it worth sealing. */
-	if (g->began.ns == 0)
-		g->began = clock_mono();
 	if (s->open && s->file.end > s->file.first && s->file.end +
 	    size_of(bytes, members, n) > s->options.rollover_bytes)
 		end_file(l, s);
