@@ -109,7 +109,7 @@ struct page {
 };
 
 /* Pages of others at one loop; beyond it their own loops go on. */
-#define PAGE_LENT_MAX 48
+#define PAGE_LENT_MAX 12
 
 /* All pages of one loop. */
 struct page_table {
