@@ -3,10 +3,18 @@
 #include "base/hash.h"
 
 #define LINKS_FIRST 32u
+/* Places for links as they were written: a power of two. */
+#define WRITTEN_MAX 128u
 
 struct link_slot {
 	uint32_t at;    /* index + 1; 0 is free */
 	uint32_t hash;
+};
+
+/* A link as it was written, without its fragment. */
+struct link_written {
+	struct str raw;
+	uint32_t at;    /* index + 1; 0 is free */
 };
 
 void
@@ -67,6 +75,8 @@ link_set_base(struct link_set *s, struct str href)
 		return;
 	s->base = u;
 	s->has_base = true;
+	/* What was written before it means another URL from here on. */
+	s->written = NULL;
 }
 
 static struct str
@@ -110,8 +120,16 @@ find_slot(struct link_set *s, struct str text, enum link_kind kind,
 	}
 }
 
-/* False when the set is full and this one is new. */
-static bool
+static void
+repeat_link(struct link_set *s, uint32_t at, bool nofollow)
+{
+	struct link *l = &s->at[at - 1];
+
+	l->nofollow = l->nofollow && nofollow;
+}
+
+/* Its index + 1, or 0 when the set is full and this one is new. */
+static uint32_t
 put_link(struct link_set *s, const struct url *u, enum link_kind kind,
     bool nofollow)
 {
@@ -122,19 +140,33 @@ put_link(struct link_set *s, const struct url *u, enum link_kind kind,
 		grow_slots(s);
 	struct link_slot *slot = find_slot(s, text, kind, hash);
 	if (slot->at != 0) {
-		struct link *l = &s->at[slot->at - 1];
-		l->nofollow = l->nofollow && nofollow;
-		return true;
+		repeat_link(s, slot->at, nofollow);
+		return slot->at;
 	}
 	if (s->n >= s->max) {
 		s->full = true;
-		return false;
+		return 0;
 	}
 	s->at = arena_grow(s->a, s->at, s->n, &s->cap, LINKS_FIRST,
 	    sizeof(*s->at));
 	*slot = (struct link_slot){ (uint32_t)s->n + 1, hash };
 	s->at[s->n++] = (struct link){ *u, kind, nofollow };
-	return true;
+	return (uint32_t)s->n;
+}
+
+/*
+ * The place of what is written like this.  Pages repeat most of their links, in
+ * menus and with fragments, and parsing costs the most; a place that is taken
+ * stays so, so that a long sitemap does not copy all it has.
+ */
+static struct link_written *
+written_place(struct link_set *s, struct str text, enum link_kind kind)
+{
+	if (s->written == NULL)
+		s->written = ARENA_ARRAY(s->a, struct link_written,
+		    WRITTEN_MAX);
+	return &s->written[hash_bytes(text, s->seed + kind) &
+	    (WRITTEN_MAX - 1)];
 }
 
 bool
@@ -144,14 +176,21 @@ link_add(struct link_set *s, struct str raw, enum link_kind kind,
 	struct url u;
 
 	raw = str_trim(raw);
+	/* A jump within the page is no link. */
+	if ((raw.n == 0 || raw.p[0] == '#') && !s->has_base)
+		return true;
+	struct str text = str_cut(raw, 0, str_find_char(raw, '#'));
+	struct link_written *place = written_place(s, text, kind);
+	if (place->at != 0 && s->at[place->at - 1].kind == kind &&
+	    raw.n <= URL_BYTES_MAX && str_eq(place->raw, text)) {
+		repeat_link(s, place->at, nofollow);
+		return true;
+	}
 	size_t scheme_n = scheme_length(raw);
 	if (scheme_n != 0 && !is_web_scheme(str_cut(raw, 0, scheme_n))) {
 		s->schemes_dropped++;
 		return true;
 	}
-	/* A jump within the page is no link. */
-	if ((raw.n == 0 || raw.p[0] == '#') && !s->has_base)
-		return true;
 	if (raw.n > URL_BYTES_MAX || url_parse(raw,
 	    s->base.href.p == NULL ? NULL : &s->base, s->a, &u, NULL) != OK) {
 		s->bad++;
@@ -161,5 +200,8 @@ link_add(struct link_set *s, struct str raw, enum link_kind kind,
 		s->schemes_dropped++;
 		return true;
 	}
-	return put_link(s, &u, kind, nofollow);
+	uint32_t at = put_link(s, &u, kind, nofollow);
+	if (at != 0 && place->at == 0)
+		*place = (struct link_written){ arena_copy(s->a, text), at };
+	return at != 0;
 }

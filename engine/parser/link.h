@@ -43,6 +43,7 @@ struct link_set {
 	size_t n, cap, max;
 	struct link_slot *slots;
 	size_t slots_cap;
+	struct link_written *written; /* some, as the page has them */
 	uint64_t seed;            /* so that a page cannot make slots collide */
 	uint32_t schemes_dropped; /* mailto:, javascript:, data: ... */
 	uint32_t bad;             /* not URLs */

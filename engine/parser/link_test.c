@@ -37,6 +37,37 @@ test_once(void **state)
 	arena_free(&a);
 }
 
+/* What is written alike is one link, unless a base came between. */
+static void
+test_written_again(void **state)
+{
+	struct arena a = ARENA_INIT;
+	struct url page = page_of("http://h/p/", &a);
+	struct link_set s;
+
+	(void)state;
+	link_set_init(&s, &page, 3, &a);
+	for (int i = 0; i < 3; i++) {
+		link_add(&s, STR(" a#1 "), LINK_PAGE, true);
+		link_add(&s, STR("a"), LINK_PAGE, true);
+		link_add(&s, STR("a#2"), LINK_EMBED, false);
+		link_add(&s, STR("http://[/"), LINK_PAGE, false);
+	}
+	assert_int_equal(s.n, 2);
+	assert_int_equal(s.bad, 3);
+	assert_true(s.at[0].nofollow);
+	link_set_base(&s, STR("/base/"));
+	assert_true(link_add(&s, STR("a"), LINK_PAGE, false));
+	assert_int_equal(s.n, 3);
+	assert_str(s.at[2].url.href, "http://h/base/a");
+	assert_true(s.at[0].nofollow);
+	/* In a full set, too. */
+	assert_true(link_add(&s, STR("a#3"), LINK_PAGE, false));
+	assert_false(link_add(&s, STR("b"), LINK_PAGE, false));
+	assert_false(link_add(&s, STR("b"), LINK_PAGE, false));
+	arena_free(&a);
+}
+
 static void
 test_not_added(void **state)
 {
@@ -111,6 +142,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_once),
+		cmocka_unit_test(test_written_again),
 		cmocka_unit_test(test_not_added),
 		cmocka_unit_test(test_limits),
 	};
