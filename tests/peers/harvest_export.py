@@ -406,7 +406,7 @@ def big_warc():
         data = f.read()
     path = os.path.join(SETS, "big.warc.gz")
     with open(path, "wb") as f:
-        for _ in range(3000):
+        for _ in range(12000):
             f.write(data)
     return "/sfm-collection-set-data/big.warc.gz"
 
