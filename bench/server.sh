@@ -13,7 +13,9 @@
 # over TLS, TLS_NEW the same with a connection for each request; CA is the
 # certificate of both, and FOLDER/tls.log has the number of each request's
 # connection, and "r" when its session was resumed.  SITE is also served on the
-# addresses 127.0.0.2 to 127.0.0.64.  POSTGRESQL, RUST and SECOND are empty where
+# addresses 127.0.0.2 to 127.0.0.64.  HOSTS2 and HOSTS64 are ports at which the
+# addresses from 127.0.0.1 on serve a site of their own each, with 20,000 pages in
+# all.  POSTGRESQL, RUST and SECOND are empty where
 # their Debian packages (postgresql-doc-15, rust-doc, openjdk-17-doc) are not
 # installed.
 #
@@ -68,6 +70,25 @@ other_addresses() {
 	done
 }
 
+# host_sites N: as many sites, of different pages.
+host_sites() {
+	local i
+	for i in $(seq "$1"); do
+		python3 "$here/site.py" "$work/hosts$1/$i" --seed "$((100 + i))" \
+		    --pages "$((20000 / $1 + 1))"
+	done
+}
+
+# host_servers N PORT
+host_servers() {
+	local i
+	for i in $(seq "$1"); do
+		printf 'server {\n\tlisten 127.0.0.%s:%s backlog=4096 reuseport;\n' \
+		    "$i" "$2"
+		printf '\troot %s;\n}\n' "$work/hosts$1/$i"
+	done
+}
+
 # The certificate of this machine, for a day.
 certificate() {
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
@@ -113,6 +134,8 @@ configuration() {
 	[ -z "$rust" ] || one_server "$5" "$rust"
 	[ -z "$tls" ] || tls_server "$6"
 	[ -z "$tls" ] || tls_server "$7" "keepalive_timeout 0;"
+	host_servers 2 "$8"
+	host_servers 64 "$9"
 	echo "}"
 }
 
@@ -122,13 +145,15 @@ start() {
 	command -v nginx >/dev/null ||
 	    die "there is no nginx; apt-get install nginx-light"
 	python3 "$here/site.py" "$work/site"
+	host_sites 2
+	host_sites 64
 	stop
 	mkdir -p "$work/nginx.tmp"
 	: >"$work/access.log"
 	: >"$work/tls.log"
 	tls=
 	! command -v openssl >/dev/null || { certificate && tls=yes; }
-	read -ra ports <<<"$(free_ports 7)"
+	read -ra ports <<<"$(free_ports 9)"
 	configuration "${ports[@]}" >"$work/nginx.conf"
 	${cpus:+taskset -c "$cpus"} nginx -e "$work/nginx.log" -p "$work" \
 	    -c "$work/nginx.conf"
@@ -143,6 +168,8 @@ start() {
 		echo "SECOND_ROOT=$second_root"
 		echo "TLS=${tls:+https://127.0.0.1:${ports[5]}}"
 		echo "TLS_NEW=${tls:+https://127.0.0.1:${ports[6]}}"
+		echo "HOSTS2=${ports[7]}"
+		echo "HOSTS64=${ports[8]}"
 		echo "CA=$work/cert.pem"
 		echo "SECOND_INDEX=${second#"$second_root"}/index.html"
 	} | tee "$work/server.env"
