@@ -464,7 +464,8 @@ open_engine(struct crawl_run *r, struct why *w)
 		.health = health_changed, .arg = r,
 	};
 
-	/* Its threads wait for one another's work, nobody for an answer. */
+	/* No client waits for an answer; its threads would interrupt one
+	 * another for nothing. */
 	system_give_way();
 	return engines_open(engine_open, &o, &r->engine, w);
 }

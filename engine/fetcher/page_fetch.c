@@ -166,10 +166,10 @@ page_body_max(const struct page *p)
 	    policy_of(crawl_policy(p->crawl->shared))->limits.max_body_bytes);
 }
 
-/* What a server may make us reserve by its word alone. */
+/* The most that is reserved because a Content-Length says so. */
 #define BODY_RESERVED_MAX ((uint64_t)256 << 10)
 
-/* The body begins: one that comes in pieces is not copied as it grows. */
+/* At the first piece of a body, so that it is not copied as it grows. */
 static void
 reserve_body(struct hop *h, uint64_t room)
 {

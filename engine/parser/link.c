@@ -75,7 +75,7 @@ link_set_base(struct link_set *s, struct str href)
 		return;
 	s->base = u;
 	s->has_base = true;
-	/* What was written before it means another URL from here on. */
+	/* Links as written so far resolve to other URLs from here on. */
 	s->written = NULL;
 }
 
@@ -155,9 +155,9 @@ put_link(struct link_set *s, const struct url *u, enum link_kind kind,
 }
 
 /*
- * The place of what is written like this.  Pages repeat most of their links, in
- * menus and with fragments, and parsing costs the most; a place that is taken
- * stays so, so that a long sitemap does not copy all it has.
+ * The place of a link that is written like this.  Pages repeat many of their
+ * links, in menus and with fragments, and parsing is the expensive part.  A
+ * place that is taken stays so: a long sitemap would copy all of its URLs.
  */
 static struct link_written *
 written_place(struct link_set *s, struct str text, enum link_kind kind)

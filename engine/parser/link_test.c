@@ -37,7 +37,7 @@ test_once(void **state)
 	arena_free(&a);
 }
 
-/* What is written alike is one link, unless a base came between. */
+/* Links that are written alike are one, unless a base came between. */
 static void
 test_written_again(void **state)
 {
