@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/system.h"
 
 #define EVENTS_PER_TURN 128
 
@@ -324,13 +325,9 @@ thread_main(void *arg)
 {
 	struct loop *l = arg;
 
-	struct sched_param none = { 0 };
-
 	pthread_setname_np(pthread_self(), l->name);
-	/* Where it cannot be had, others wait a little longer. */
 	if (l->gives_way)
-		(void)pthread_setschedparam(pthread_self(), SCHED_BATCH,
-		    &none);
+		system_give_way();
 	loop_run(l);
 	return NULL;
 }

@@ -47,8 +47,10 @@ system_give_way(void)
 {
 	struct sched_param none = { 0 };
 
-	/* Where it cannot be had, they interrupt one another. */
-	(void)sched_setscheduler(0, SCHED_BATCH, &none);
+	/* Whoever has chosen a policy, as by chrt(1), keeps it; and where this
+	 * one cannot be had, others wait a little longer. */
+	if (sched_getscheduler(0) == SCHED_OTHER)
+		(void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
 bool

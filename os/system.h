@@ -36,7 +36,8 @@ size_t system_threads(struct system_thread *, size_t max);
 /*
  * The calling thread, and those that it makes from now on, do not take a
  * processor from others as they wake up (Linux's SCHED_BATCH): for a process
- * that keeps all of them busy, whose threads would interrupt one another.
+ * that keeps all of them busy, whose threads would interrupt one another.  One
+ * that has another policy than the default keeps it.
  */
 void system_give_way(void);
 /* At most so many heaps: less memory, more waiting for one another. */

@@ -3,10 +3,15 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sched.h>
 #include <stdint.h>
 #include <cmocka.h>
 
 #include "os/loop.h"
+
+/* A loop that ends when it has noted its thread's policy. */
+static struct loop *follower;
+static int noted_policy = -1;
 
 static bool
 has_name(const struct system_thread *all, size_t n, const char *name)
@@ -43,10 +48,44 @@ test_threads(void **state)
 	loop_free(&l);
 }
 
+static void
+note_policy(struct mail *m)
+{
+	(void)m;
+	noted_policy = sched_getscheduler(0);
+	loop_stop(follower);
+}
+
+/* Threads that are made later follow; a policy that was chosen stays. */
+static void
+test_give_way(void **state)
+{
+	struct sched_param none = { 0 };
+	struct mail mail = { 0 };
+
+	(void)state;
+	if (sched_getscheduler(0) != SCHED_OTHER)
+		skip();
+	system_give_way();
+	assert_int_equal(sched_getscheduler(0), SCHED_BATCH);
+	follower = loop_new("follower");
+	loop_start(follower);
+	loop_send(follower, &mail, note_policy);
+	loop_join(follower);
+	loop_free(&follower);
+	assert_int_equal(noted_policy, SCHED_BATCH);
+	assert_int_equal(sched_setscheduler(0, SCHED_IDLE, &none), 0);
+	system_give_way();
+	assert_int_equal(sched_getscheduler(0), SCHED_IDLE);
+}
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_threads) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_give_way),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
