@@ -179,8 +179,11 @@ run_builder_range(struct run_builder *b, struct str from, struct str to)
 	b->ranges[b->ranges_n++] = copy_bytes(b, from, to);
 }
 
+/* --- sorting -------------------------------------------------------------- */
+
 struct sort_item {
-	struct str key;
+	uint64_t head;               /* of what follows the common prefix */
+	const char *key;
 	struct run_op op;
 };
 
@@ -189,24 +192,61 @@ static int
 compare_items(const void *va, const void *vb)
 {
 	const struct sort_item *a = va, *b = vb;
-	int c = str_cmp(a->key, b->key);
 
+	if (a->head != b->head)
+		return a->head < b->head ? -1 : 1;
+	int c = str_cmp((struct str){ a->key, a->op.key_n },
+	    (struct str){ b->key, b->op.key_n });
 	return c != 0 ? c : a->op.at < b->op.at ? -1 : 1;
+}
+
+/* The number of bytes with which all keys begin. */
+static size_t
+common_prefix(const struct run_builder *b)
+{
+	struct str first = op_key(b->bytes.p, &b->ops[0]);
+	size_t n = first.n;
+
+	for (size_t i = 1; i < b->ops_n && n > 0; i++) {
+		struct str key = op_key(b->bytes.p, &b->ops[i]);
+		n = MIN(n, key.n);
+		while (n > 0 && memcmp(first.p, key.p, n) != 0)
+			n--;
+	}
+	return n;
+}
+
+/*
+ * The first eight bytes as a number that is ordered as they are; those that are
+ * missing count as zeros.
+ */
+static uint64_t
+head_of(struct str key)
+{
+	uint8_t b[8] = { 0 };
+
+	memcpy(b, key.p, MIN(key.n, sizeof(b)));
+	return (uint64_t)b[0] << 56 | (uint64_t)b[1] << 48 |
+	    (uint64_t)b[2] << 40 | (uint64_t)b[3] << 32 |
+	    (uint64_t)b[4] << 24 | (uint64_t)b[5] << 16 |
+	    (uint64_t)b[6] << 8 | b[7];
 }
 
 static void
 sort_ops(struct run_builder *b)
 {
 	struct sort_item *items = mem_resize(NULL, b->ops_n, sizeof(*items));
-	size_t n = 0;
+	size_t prefix_n = common_prefix(b), n = 0;
 
-	for (size_t i = 0; i < b->ops_n; i++)
-		items[i] = (struct sort_item){ op_key(b->bytes.p, &b->ops[i]),
-		    b->ops[i] };
+	for (size_t i = 0; i < b->ops_n; i++) {
+		struct str key = op_key(b->bytes.p, &b->ops[i]);
+		items[i] = (struct sort_item){ head_of((struct str){
+		    key.p + prefix_n, key.n - prefix_n }), key.p, b->ops[i] };
+	}
 	qsort(items, b->ops_n, sizeof(*items), compare_items);
 	for (size_t i = 0; i < b->ops_n; i++) {
-		if (i + 1 < b->ops_n && str_eq(items[i].key,
-		    items[i + 1].key))
+		if (i + 1 < b->ops_n && str_eq(op_key(b->bytes.p,
+		    &items[i].op), op_key(b->bytes.p, &items[i + 1].op)))
 			continue;
 		b->ops[n++] = items[i].op;
 	}

@@ -21,6 +21,7 @@
 #include "tests/rounds.h"
 
 #define KEYS 600u
+#define KEY_ROOM 24
 #define WALKS 5
 #define FAMILY INDEX_URL
 
@@ -134,13 +135,16 @@ static struct {
 	uint64_t compared;
 } both;
 
-/* Some keys are the beginning of others. */
+/* Some keys are the beginning of others, or differ from them by a zero at the
+ * end, or in nothing of their first ten bytes. */
 static struct str
-draw_key(char room[16])
+draw_key(char room[KEY_ROOM])
 {
-	int n = snprintf(room, 16, "k%u", (unsigned)draw(KEYS));
+	unsigned u = (unsigned)draw(KEYS);
+	int n = snprintf(room, KEY_ROOM, u % 3 == 0 ? "kkkkkkkkkk%u" : "k%u",
+	    u / 3);
 
-	return (struct str){ room, (size_t)n };
+	return (struct str){ room, (size_t)n + (u % 3 == 2) };
 }
 
 static void
@@ -158,7 +162,7 @@ put_both(struct str key)
 static void
 delete_range_of_both(void)
 {
-	char a[16], b[16];
+	char a[KEY_ROOM], b[KEY_ROOM];
 	struct str from = draw_key(a), to = draw_key(b);
 
 	if (str_cmp(from, to) > 0) {
@@ -176,7 +180,7 @@ write_both(void)
 {
 	struct why w = WHY_INIT;
 	uint64_t n = 1 + draw(draw(20) == 0 ? 300 : 12);
-	char room[16], *text = NULL;
+	char room[KEY_ROOM], *text = NULL;
 
 	for (uint64_t i = 0; i < n; i++) {
 		struct str key = draw_key(room);
@@ -202,7 +206,7 @@ get_both(void)
 	struct arena a = ARENA_INIT;
 	struct why w = WHY_INIT;
 	struct str value;
-	char room[16], *text = NULL;
+	char room[KEY_ROOM], *text = NULL;
 	struct str key = draw_key(room);
 	size_t n;
 
@@ -257,7 +261,7 @@ compare_places(struct walk *k)
 static void
 seek_both(struct walk *k)
 {
-	char room[16];
+	char room[KEY_ROOM];
 	struct str key = draw(20) == 0 ? STR("") : draw_key(room);
 
 	if (draw(2) == 0) {
@@ -378,7 +382,7 @@ static struct {
 } shared;
 
 static struct str
-number_key(unsigned i, char room[16])
+number_key(unsigned i, char room[KEY_ROOM])
 {
 	return (struct str){ room, (size_t)snprintf(room, 16, "n%03u", i) };
 }
@@ -431,7 +435,7 @@ write_numbers(struct index_batch *b, unsigned round)
 {
 	struct why w = WHY_INIT;
 	unsigned value[60];
-	char room[16];
+	char room[KEY_ROOM];
 
 	for (size_t i = 0; i < ARRAY_LEN(value); i++)
 		value[i] = round;
@@ -497,7 +501,7 @@ a_file_with_two_names_is_kept(void **state)
 	assert_int_equal(link(value, path), 0);
 	memset(value, 'v', sizeof(value));
 	for (unsigned i = 0; i < 100; i++) {
-		char room[16];
+		char room[KEY_ROOM];
 		index_put(x, b, FAMILY, number_key(i, room),
 		    (struct str){ value, sizeof(value) });
 	}
