@@ -2,6 +2,11 @@
 
 #include <sys/mman.h>
 
+#include "os/pool.h"
+
+/* Divides whatever pages the system takes here. */
+#define FILL_ALIGN ((size_t)2 << 20)
+
 void *
 pages_new(size_t bytes)
 {
@@ -20,6 +25,44 @@ pages_new_large(size_t bytes)
 	/* Where there are none, small pages do. */
 	(void)madvise(p, bytes, MADV_HUGEPAGE);
 	return p;
+}
+
+struct fill {
+	struct job job;
+	unsigned char *p;
+	size_t bytes;
+};
+
+static void
+fill_some(struct job *j)
+{
+	struct fill *f = CONTAINER(j, struct fill, job);
+
+#ifdef MADV_POPULATE_WRITE
+	/* Linux 5.14; without it they come when they are touched. */
+	(void)madvise(f->p, f->bytes, MADV_POPULATE_WRITE);
+#else
+	(void)f;
+#endif
+}
+
+void
+pages_fill(void *pages, size_t bytes, unsigned threads)
+{
+	struct fill fills[PAGES_FILL_THREADS_MAX];
+	unsigned n = MIN(threads, PAGES_FILL_THREADS_MAX);
+
+	if (n == 0)
+		return;
+	struct pool *pool = pool_new(n);
+	size_t each = (bytes / n + FILL_ALIGN) & ~(FILL_ALIGN - 1), at = 0;
+	for (unsigned i = 0; at < bytes; i++, at += each) {
+		fills[i] = (struct fill){ .job.run = fill_some,
+		    .p = (unsigned char *)pages + at,
+		    .bytes = MIN(each, bytes - at) };
+		pool_submit(pool, &fills[i].job);
+	}
+	pool_free(&pool);
 }
 
 void

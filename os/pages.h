@@ -15,6 +15,12 @@
 void *pages_new(size_t bytes);             /* zeroed; bytes is not 0 */
 /* The same, in huge pages where the system has them. */
 void *pages_new_large(size_t bytes);
+/*
+ * Get the memory behind them now, by `threads` threads at once: the system
+ * clears each page, and one thread alone that touches 200 MB waits a while.
+ */
+#define PAGES_FILL_THREADS_MAX 4
+void pages_fill(void *, size_t bytes, unsigned threads);
 /* As given to pages_new(), or whole pages of that. */
 void pages_free(void *, size_t bytes);
 

@@ -26,6 +26,7 @@
  */
 #include "engine/frontier/lease_core.h"
 #include "engine/frontier/queue.h"
+#include "engine/frontier/url_load.h"
 #include "os/log.h"
 
 /* Entries forgotten at a time: under a millisecond. */
@@ -446,7 +447,7 @@ expect(struct frontier *f, uint64_t urls)
 	url_table_stats(f->known, &s);
 	if (s.count == 0 && (m->bytes_max == 0 ||
 	    urls <= m->bytes_max / ENTRY_BYTES))
-		url_table_expect(f->known, urls);
+		url_table_expect(f->known, urls, url_load_threads(f));
 }
 
 struct known_evict_load *

@@ -476,7 +476,7 @@ homes_for(uint32_t n, uint32_t part)
  * pages: fewer faults, and shorter searches.  Each is freed by itself.
  */
 void
-url_table_expect(struct url_table *k, uint64_t entries)
+url_table_expect(struct url_table *k, uint64_t entries, unsigned threads)
 {
 	uint64_t each = entries / KNOWN_PARTS;
 	size_t bytes = 0;
@@ -490,6 +490,8 @@ url_table_expect(struct url_table *k, uint64_t entries)
 		bytes += is_paged(&parts[i]) ? bytes_of(&parts[i]) : 0;
 	}
 	unsigned char *pages = bytes == 0 ? NULL : pages_new_large(bytes);
+	if (pages != NULL)
+		pages_fill(pages, bytes, threads);
 	for (uint32_t i = 0; i < KNOWN_PARTS; i++) {
 		struct part *p = &parts[i];
 		p->slots = is_paged(p) ? (void *)pages : mem_new(bytes_of(p));

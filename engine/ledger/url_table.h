@@ -55,12 +55,15 @@ void url_table_set(
     struct url_table *, uint64_t hash, uint32_t date, uint8_t state);
 bool url_table_remove(
     struct url_table *, uint64_t hash); /* false: it was absent */
-/* Reserve room in an empty table, so that it need not grow step by step. */
-void url_table_expect(struct url_table *, uint64_t entries);
+/* Reserve room in an empty table, so that it need not grow step by step.  So
+ * many threads get the memory from the system (pages_fill()); 0: it comes when
+ * it is written. */
+void url_table_expect(struct url_table *, uint64_t entries, unsigned threads);
 /*
  * Prefetch the memory that the next call with this hash will read.  Call it for
- * about 32 hashes at a time, then make the 32 calls.
+ * about URL_TABLE_PREFETCH hashes at a time, then make as many calls.
  */
+#define URL_TABLE_PREFETCH 32
 void url_table_prefetch(const struct url_table *, uint64_t hash);
 
 /*
