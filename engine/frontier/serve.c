@@ -94,6 +94,15 @@ find_via(struct serve *s)
 	    run_via_read, via_was_read);
 }
 
+static void
+prefetch_leases(const struct serve *s, size_t from)
+{
+	size_t to = MIN(s->n, from + URL_TABLE_PREFETCH);
+
+	for (size_t i = from; i < to; i++)
+		url_table_prefetch(s->frontier->known, s->leases[i].hash);
+}
+
 /* Back on the ledger's loop: lease what still waits. */
 static void
 walked(struct ledger_query *query)
@@ -114,6 +123,8 @@ walked(struct ledger_query *query)
 		struct lease *l = &s->leases[i];
 		uint32_t date;
 		uint8_t mark;
+		if (i % URL_TABLE_PREFETCH == 0)
+			prefetch_leases(s, i);
 		q->cursor_rank = l->rank;
 		buf_clear(&q->cursor_url);
 		buf_put_str(&q->cursor_url, l->url);

@@ -366,6 +366,17 @@ end_lease(struct frontier *f, const struct lease *l)
 		url_table_set(f->known, l->hash, l->rank, MARK_WAITING);
 }
 
+/* The known table is larger than the processor's caches. */
+static void
+prefetch_links(const struct frontier *f, const struct submission *s,
+    size_t from)
+{
+	size_t to = MIN(s->found_n, from + URL_TABLE_PREFETCH);
+
+	for (size_t i = from; i < to; i++)
+		url_table_prefetch(f->known, s->found[i].hash);
+}
+
 void
 submission_admit(struct frontier *f, struct submission *s)
 {
@@ -385,6 +396,8 @@ submission_admit(struct frontier *f, struct submission *s)
 			via_put(f->via, c->id, s->seq, s->lease.url);
 		for (size_t i = 0; i < s->found_n; i++) {
 			struct found *u = &s->found[i];
+			if (i % URL_TABLE_PREFETCH == 0)
+				prefetch_links(f, s, i);
 			if (u->skip == SKIP_NONE && crawl_excludes_now(c,
 			    s->rules, u->url))
 				u->skip = SKIP_SCOPE;
