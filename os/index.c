@@ -344,8 +344,10 @@ index_close(struct index **xp)
 	rocksdb_readoptions_destroy(x->read_long);
 	rocksdb_writeoptions_destroy(x->write);
 	rocksdb_cache_destroy(x->cache);
-	for (size_t f = 0; f < INDEX_FAMILIES; f++)
+	for (size_t f = 0; f < INDEX_FAMILIES; f++) {
+		run_merging_end(&x->mergings[f]);
 		run_list_release(x->lists[f]);
+	}
 	pthread_mutex_destroy(&x->flushing);
 	pthread_mutex_destroy(&x->change);
 	pthread_mutex_destroy(&x->lock);

@@ -33,6 +33,7 @@ struct index {
 	/* Held for a moment, to take or to replace a list. */
 	pthread_mutex_t lock;
 	struct run_list *lists[INDEX_FAMILIES];
+	struct run_merging mergings[INDEX_FAMILIES];  /* under `change` */
 	uint64_t freezes;            /* flushes begun */
 };
 

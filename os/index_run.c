@@ -7,6 +7,8 @@
 #define PAGES_FROM_BYTES ((size_t)512 << 10)
 /* Runs that would be larger together are not merged: it takes memory twice. */
 #define MERGED_BYTES_MAX ((size_t)4 << 20)
+/* Those that are merged at once are smaller: under a millisecond. */
+#define MERGED_AT_ONCE_MAX ((size_t)192 << 10)
 
 static struct str
 op_key(const char *bytes, const struct run_op *o)
@@ -40,19 +42,11 @@ hold_run(struct index_run *r)
 	return r;
 }
 
-/* A run that is being made: it has room for what is counted here. */
-struct new_run {
-	struct index_run *run;
-	struct run_op *ops;
-	struct run_range *ranges;
-	char *bytes;
-};
-
 /*
  * One allocation: the struct, ranges, operations, bytes.  Room that is not used
  * costs no memory in a large one, since its pages are never touched.
  */
-static struct new_run
+static struct run_new
 allocate_run(size_t ops_n, size_t ranges_n, size_t bytes_n)
 {
 	size_t size = sizeof(struct index_run) +
@@ -67,11 +61,11 @@ allocate_run(size_t ops_n, size_t ranges_n, size_t bytes_n)
 	*r = (struct index_run){ .allocated = size, .ops = ops,
 	    .ranges = ranges, .bytes = bytes };
 	atomic_init(&r->refs, 1);
-	return (struct new_run){ r, ops, ranges, bytes };
+	return (struct run_new){ r, ops, ranges, bytes };
 }
 
 static struct str
-copy_into(struct new_run *n, struct str s)
+copy_into(struct run_new *n, struct str s)
 {
 	char *to = n->bytes + n->run->bytes_n;
 
@@ -82,7 +76,7 @@ copy_into(struct new_run *n, struct str s)
 }
 
 static void
-copy_range(struct new_run *n, struct str from, struct str to)
+copy_range(struct run_new *n, struct str from, struct str to)
 {
 	struct run_range *r = &n->ranges[n->run->ranges_n++];
 
@@ -91,7 +85,7 @@ copy_range(struct new_run *n, struct str from, struct str to)
 }
 
 static struct index_run *
-finish_run(struct new_run *n)
+finish_run(struct run_new *n)
 {
 	struct index_run *r = n->run;
 
@@ -259,7 +253,7 @@ run_builder_finish(struct run_builder *b)
 {
 	if (b->unsorted)
 		sort_ops(b);
-	struct new_run n = allocate_run(b->ops_n, b->ranges_n, b->bytes.n);
+	struct run_new n = allocate_run(b->ops_n, b->ranges_n, b->bytes.n);
 	if (b->bytes.n != 0)
 		memcpy(n.bytes, b->bytes.p, b->bytes.n);
 	if (b->ops_n != 0)
@@ -335,7 +329,7 @@ count_ranges(const struct run_list *l, size_t n)
 }
 
 /* With room for all that is in the first `n` runs, and with their ranges. */
-static struct new_run
+static struct run_new
 begin_merged(const struct run_list *l, size_t n)
 {
 	size_t ops = 0, bytes = 0;
@@ -345,7 +339,7 @@ begin_merged(const struct run_list *l, size_t n)
 		bytes += l->runs[i]->bytes_n;
 	}
 	CHECK(bytes < RUN_DELETED);
-	struct new_run merged = allocate_run(ops, count_ranges(l, n), bytes);
+	struct run_new merged = allocate_run(ops, count_ranges(l, n), bytes);
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < l->runs[i]->ranges_n; j++)
 			copy_range(&merged, l->runs[i]->ranges[j].from,
@@ -353,29 +347,14 @@ begin_merged(const struct run_list *l, size_t n)
 	return merged;
 }
 
-/* The first `n` runs of the list as one. */
-static struct index_run *
-merge_runs(const struct run_list *l, size_t n)
+static void
+merge_one(struct run_new *to, struct str key, struct str value, bool deleted)
 {
-	struct run_list *some = make_list(NULL, l, 0, n);
-	struct new_run merged = begin_merged(l, n);
-	struct run_merge m;
-	struct str key, value;
-	bool deleted;
-
-	run_merge_begin(&m, some, NULL, true);
-	for (run_merge_seek(&m, STR(""), false);
-	    run_merge_at(&m, &key, &value, &deleted);
-	    run_merge_step(&m, false)) {
-		merged.ops[merged.run->ops_n++] = (struct run_op){
-		    (uint32_t)merged.run->bytes_n, (uint32_t)key.n,
-		    deleted ? RUN_DELETED : (uint32_t)value.n };
-		copy_into(&merged, key);
-		copy_into(&merged, value);
-	}
-	run_merge_end(&m);
-	run_list_release(some);
-	return finish_run(&merged);
+	to->ops[to->run->ops_n++] = (struct run_op){
+	    (uint32_t)to->run->bytes_n, (uint32_t)key.n,
+	    deleted ? RUN_DELETED : (uint32_t)value.n };
+	copy_into(to, key);
+	copy_into(to, value);
 }
 
 /*
@@ -384,13 +363,14 @@ merge_runs(const struct run_list *l, size_t n)
  * each operation is merged a few times.
  */
 static size_t
-count_mergeable(const struct run_list *l)
+count_mergeable(const struct run_list *l, size_t bytes_max)
 {
 	size_t newer = 0, n = 0;
 
-	for (size_t i = 0; i < l->n && !l->runs[i]->frozen; i++) {
+	for (size_t i = 0; i < l->n && !l->runs[i]->frozen &&
+	    !l->runs[i]->merging; i++) {
 		size_t size = l->runs[i]->size;
-		if (newer + size > MERGED_BYTES_MAX)
+		if (newer + size > bytes_max)
 			break;
 		if (i + 1 >= RUNS_MERGED && 2 * size <= newer)
 			n = i + 1;
@@ -399,18 +379,99 @@ count_mergeable(const struct run_list *l)
 	return n;
 }
 
+static void
+begin_merging(struct run_merging *m, const struct run_list *l, size_t n)
+{
+	m->from = make_list(NULL, l, 0, n);
+	m->to = begin_merged(l, n);
+	for (size_t i = 0; i < n; i++)
+		l->runs[i]->merging = true;
+	run_merge_begin(&m->walk, m->from, NULL, true);
+	run_merge_seek(&m->walk, STR(""), false);
+}
+
+/* False: some are left. */
+static bool
+merge_some(struct run_merging *m, size_t bytes)
+{
+	size_t end = m->to.run->bytes_n + bytes;
+	struct str key, value;
+	bool deleted;
+
+	while (run_merge_at(&m->walk, &key, &value, &deleted)) {
+		if (m->to.run->bytes_n >= end)
+			return false;
+		merge_one(&m->to, key, value, deleted);
+		run_merge_step(&m->walk, false);
+	}
+	return true;
+}
+
+/* The list with the merged run where those are that it came from. */
+static struct run_list *
+put_merged(struct run_merging *m, struct run_list *old)
+{
+	size_t at = 0, n = m->from->n;
+
+	while (old->runs[at] != m->from->runs[0])
+		at++;
+	struct run_list *l = make_list(NULL, old, 0, old->n);
+	for (size_t i = at; i < at + n; i++)
+		run_release(l->runs[i]);
+	l->runs[at] = finish_run(&m->to);
+	m->to.run = NULL;
+	memmove(&l->runs[at + 1], &l->runs[at + n],
+	    (l->n - at - n) * sizeof(l->runs[0]));
+	l->n -= n - 1;
+	run_list_release(old);
+	return l;
+}
+
+void
+run_merging_end(struct run_merging *m)
+{
+	if (m->from == NULL)
+		return;
+	run_merge_end(&m->walk);
+	if (m->to.run != NULL)
+		run_release(m->to.run);
+	run_list_release(m->from);
+	*m = (struct run_merging){ 0 };
+}
+
+struct run_list *
+run_merging_step(struct run_merging *m, struct run_list *l, size_t bytes)
+{
+	size_t n;
+
+	if (m->from != NULL && m->from->runs[0]->frozen)
+		run_merging_end(m);
+	if (m->from == NULL) {
+		n = count_mergeable(l, MERGED_BYTES_MAX);
+		if (n == 0)
+			return l;
+		begin_merging(m, l, n);
+	}
+	if (!merge_some(m, bytes))
+		return l;
+	l = put_merged(m, l);
+	run_merging_end(m);
+	return l;
+}
+
 struct run_list *
 run_list_add(struct run_list *old, struct index_run *r)
 {
 	struct run_list *l = make_list(r, old, 0, old == NULL ? 0 : old->n);
+	struct run_merging m = { 0 };
 	size_t n;
 
 	run_list_release(old);
-	while ((n = count_mergeable(l)) != 0) {
-		struct run_list *next = make_list(merge_runs(l, n), l, n,
-		    l->n - n);
-		run_list_release(l);
-		l = next;
+	while ((n = count_mergeable(l, MERGED_AT_ONCE_MAX)) != 0) {
+		begin_merging(&m, l, n);
+		merge_some(&m, SIZE_MAX / 2);
+		l = put_merged(&m, l);
+		run_merging_end(&m);
 	}
 	return l;
 }

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "os/index.h"
+#include "os/index_own.h"
 #include "tests/rounds.h"
 
 #define KEYS 600u
@@ -29,6 +29,13 @@ static const struct index_options small = {
 	.write_buffer_bytes = 64 << 10, .write_buffers = 2,
 	.block_cache_bytes = 1 << 20,
 };
+/* Its runs become so large that they are merged a piece at a time. */
+static const struct index_options large = {
+	.write_buffer_bytes = 2 << 20, .write_buffers = 2,
+	.block_cache_bytes = 1 << 20,
+};
+#define SMALL_VALUE 900u
+#define LARGE_VALUE 9000u
 static char dir[200], work[180];
 static uint64_t seed;
 
@@ -131,8 +138,11 @@ struct walk {
 static struct {
 	struct index *index;
 	struct index_batch *batch;
+	const struct index_options *options;
+	unsigned value_max;
 	struct walk walks[WALKS];
 	uint64_t compared;
+	uint64_t merged;                 /* merges over several writes */
 } both;
 
 /* Some keys are the beginning of others, or differ from them by a zero at the
@@ -150,8 +160,8 @@ draw_key(char room[KEY_ROOM])
 static void
 put_both(struct str key)
 {
-	char value[900];
-	size_t n = draw(8) == 0 ? draw(sizeof(value)) : draw(40);
+	char value[LARGE_VALUE];
+	size_t n = draw(8) == 0 ? draw(both.value_max) : draw(40);
 
 	memset(value, (int)draw(256), n);
 	index_put(both.index, both.batch, FAMILY, key,
@@ -179,6 +189,8 @@ static void
 write_both(void)
 {
 	struct why w = WHY_INIT;
+	const struct run_merging *m = &both.index->mergings[FAMILY];
+	bool before = m->from != NULL;
 	uint64_t n = 1 + draw(draw(20) == 0 ? 300 : 12);
 	char room[KEY_ROOM], *text = NULL;
 
@@ -195,6 +207,7 @@ write_both(void)
 		}
 	}
 	assert_int_equal(index_write(both.index, both.batch, &w), OK);
+	both.merged += before && m->from == NULL;
 	rocksdb_write(oracle.db, oracle.write, oracle.batch, &text);
 	assert_null(text);
 	rocksdb_writebatch_clear(oracle.batch);
@@ -307,7 +320,7 @@ reopen_index(void)
 		end_walk(&both.walks[i]);
 	assert_int_equal(index_flush(both.index, STR("n"), STR("1"), &w), OK);
 	index_close(&both.index);
-	assert_int_equal(index_open(dir, &small, &both.index, &w), OK);
+	assert_int_equal(index_open(dir, both.options, &both.index, &w), OK);
 }
 
 static void
@@ -348,14 +361,16 @@ take_step(void)
 }
 
 static void
-reads_are_those_of_rocksdb(void **state)
+compare_with_rocksdb(const struct index_options *options, unsigned value_max)
 {
 	struct why w = WHY_INIT;
 	unsigned steps = ROUNDS(20000);
 
-	(void)state;
+	memset(&both, 0, sizeof(both));
+	both.options = options;
+	both.value_max = value_max;
 	open_oracle();
-	assert_int_equal(index_open(dir, &small, &both.index, &w), OK);
+	assert_int_equal(index_open(dir, options, &both.index, &w), OK);
 	both.batch = index_batch_new();
 	for (unsigned i = 0; i < steps; i++) {
 		take_step();
@@ -369,6 +384,21 @@ reads_are_those_of_rocksdb(void **state)
 	index_batch_free(&both.batch);
 	index_close(&both.index);
 	close_oracle();
+}
+
+static void
+reads_are_those_of_rocksdb(void **state)
+{
+	(void)state;
+	compare_with_rocksdb(&small, SMALL_VALUE);
+}
+
+static void
+so_are_they_while_runs_are_merged(void **state)
+{
+	(void)state;
+	compare_with_rocksdb(&large, LARGE_VALUE);
+	assert_true(both.merged > 0);
 }
 
 /* --- threads -------------------------------------------------------------- */
@@ -528,6 +558,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(reads_are_those_of_rocksdb,
 		    setup, close_all),
+		cmocka_unit_test_setup_teardown(
+		    so_are_they_while_runs_are_merged, setup, close_all),
 		cmocka_unit_test_setup_teardown(a_walk_sees_whole_batches,
 		    setup, close_all),
 		cmocka_unit_test_setup_teardown(a_file_with_two_names_is_kept,

@@ -19,6 +19,10 @@
 /* RocksDB's "as above the last level". */
 #define COMPRESSION_AS_USUAL 0xff
 
+/* Bytes that are merged with each batch: a multiple of its own, and so many. */
+#define MERGE_SHARE 6
+#define MERGE_BYTES_LEAST ((size_t)64 << 10)
+
 /* A run before a range that was deleted in the same batch. */
 struct batch_run {
 	enum index_family family;
@@ -97,11 +101,22 @@ index_delete_range(struct index *x, struct index_batch *b,
 	run_builder_range(&b->parts[f], from, to);
 }
 
+/*
+ * Each byte is merged some five times before it is in a run that stays, so that
+ * the merging of larger runs keeps up with the writes.
+ */
+static size_t
+merge_share(size_t written)
+{
+	return MERGE_SHARE * written + MERGE_BYTES_LEAST;
+}
+
 /* Readers see all of a batch, or nothing. */
 static void
 publish(struct index *x, struct index_batch *b)
 {
 	struct run_list *lists[INDEX_FAMILIES] = { NULL };
+	size_t written[INDEX_FAMILIES] = { 0 };
 	bool changed[INDEX_FAMILIES] = { false };
 
 	for (size_t i = 0; i < b->runs_n; i++) {
@@ -110,9 +125,14 @@ publish(struct index *x, struct index_batch *b)
 			lists[f] = run_list_hold(x->lists[f]);
 		changed[f] = true;
 		x->fresh_bytes += b->runs[i].run->size;
+		written[f] += b->runs[i].run->size;
 		lists[f] = run_list_add(lists[f], b->runs[i].run);
 	}
 	b->runs_n = 0;
+	for (size_t f = 0; f < INDEX_FAMILIES; f++)
+		if (changed[f])
+			lists[f] = run_merging_step(&x->mergings[f], lists[f],
+			    merge_share(written[f]));
 	pthread_mutex_lock(&x->lock);
 	for (size_t f = 0; f < INDEX_FAMILIES; f++) {
 		struct run_list *old = x->lists[f];
