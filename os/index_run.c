@@ -439,12 +439,18 @@ run_merging_end(struct run_merging *m)
 	*m = (struct run_merging){ 0 };
 }
 
+bool
+run_merging_is_frozen(const struct run_merging *m)
+{
+	return m->from != NULL && m->from->runs[0]->frozen;
+}
+
 struct run_list *
 run_merging_step(struct run_merging *m, struct run_list *l, size_t bytes)
 {
 	size_t n;
 
-	if (m->from != NULL && m->from->runs[0]->frozen)
+	if (run_merging_is_frozen(m))
 		run_merging_end(m);
 	if (m->from == NULL) {
 		n = count_mergeable(l, MERGED_BYTES_MAX);

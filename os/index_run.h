@@ -5,8 +5,8 @@
  *     batch ─► run ─┼─ RUNS_MERGED of about one size ─► run ─┐
  *     batch ─► run ─┘                                 ...  ─┴─► file
  *
- * Small runs are merged when one comes, larger ones a piece with each run that
- * comes: who reads waits behind the writes, and 4 MB take 12 ms.
+ * Small runs are merged when a batch comes, larger ones a piece with each:
+ * readers wait behind the writes, and merging 4 MB takes 12 ms.
  *
  * A run is a family's puts and deletions of one or more batches, one for each
  * key, sorted by key.  It may begin with ranges, which delete what is older
@@ -158,6 +158,8 @@ struct run_merging {
  */
 struct run_list *run_merging_step(struct run_merging *, struct run_list *,
     size_t bytes);
+/* A flush has taken the runs that are being merged. */
+bool run_merging_is_frozen(const struct run_merging *);
 void run_merging_end(struct run_merging *);
 
 #endif

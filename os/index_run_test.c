@@ -337,13 +337,25 @@ compare_all(void)
 	}
 }
 
+/* It leaves nothing that was being merged in memory. */
+static void
+flush_index(void)
+{
+	struct why w = WHY_INIT;
+
+	assert_int_equal(index_flush(both.index, STR_NONE, STR_NONE, &w), OK);
+	assert_null(both.index->mergings[FAMILY].from);
+}
+
 static void
 take_step(void)
 {
-	struct why w = WHY_INIT;
 	uint64_t what = draw(1000);
+	bool merges = both.index->mergings[FAMILY].from != NULL;
 
-	if (what < 400)
+	if (merges && draw(8) == 0)
+		flush_index();
+	else if (what < 400)
 		write_both();
 	else if (what < 600)
 		get_both();
@@ -352,8 +364,7 @@ take_step(void)
 	else if (what < 992)
 		begin_walk(&both.walks[draw(WALKS)]);
 	else if (what < 997)
-		assert_int_equal(index_flush(both.index, STR_NONE, STR_NONE,
-		    &w), OK);
+		flush_index();
 	else if (what < 999)
 		compare_all();
 	else

@@ -363,10 +363,13 @@ flush_many(struct index *x, enum index_family f, const struct run_list *l,
 	return e == OK ? flush_table(x, f, w) : e;
 }
 
+/* They are in a file; so are those that were being merged. */
 static void
 drop_runs(struct index *x, enum index_family f, size_t n)
 {
 	pthread_mutex_lock(&x->change);
+	if (run_merging_is_frozen(&x->mergings[f]))
+		run_merging_end(&x->mergings[f]);
 	struct run_list *old = x->lists[f];
 	struct run_list *l = run_list_drop(run_list_hold(old), n);
 	pthread_mutex_lock(&x->lock);
