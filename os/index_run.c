@@ -7,7 +7,7 @@
 #define PAGES_FROM_BYTES ((size_t)512 << 10)
 /* Runs that would be larger together are not merged: it takes memory twice. */
 #define MERGED_BYTES_MAX ((size_t)4 << 20)
-/* Those that are merged at once are smaller: under a millisecond. */
+/* Runs that are smaller together are merged at once: under a millisecond. */
 #define MERGED_AT_ONCE_MAX ((size_t)192 << 10)
 
 static struct str
@@ -390,7 +390,7 @@ begin_merging(struct run_merging *m, const struct run_list *l, size_t n)
 	run_merge_seek(&m->walk, STR(""), false);
 }
 
-/* False: some are left. */
+/* True when the merge is complete. */
 static bool
 merge_some(struct run_merging *m, size_t bytes)
 {
@@ -407,7 +407,7 @@ merge_some(struct run_merging *m, size_t bytes)
 	return true;
 }
 
-/* The list with the merged run where those are that it came from. */
+/* Replace the runs that were merged by the one that they became. */
 static struct run_list *
 put_merged(struct run_merging *m, struct run_list *old)
 {

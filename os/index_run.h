@@ -5,8 +5,8 @@
  *     batch ─► run ─┼─ RUNS_MERGED of about one size ─► run ─┐
  *     batch ─► run ─┘                                 ...  ─┴─► file
  *
- * Small runs are merged when a batch comes, larger ones a piece with each:
- * readers wait behind the writes, and merging 4 MB takes 12 ms.
+ * Small runs are merged as soon as a batch comes, larger ones step by step, a
+ * piece with each batch: reads wait behind writes, and 4 MB would take 12 ms.
  *
  * A run is a family's puts and deletions of one or more batches, one for each
  * key, sorted by key.  It may begin with ranges, which delete what is older
@@ -143,22 +143,23 @@ void run_merge_step(struct run_merge *, bool back);
 bool run_merge_at(const struct run_merge *, struct str *key,
     struct str *value, bool *deleted);
 
-/* --- larger runs, a piece at a time --------------------------------------- */
+/* --- merging larger runs step by step ------------------------------------- */
 
-/* Runs of a list that become one.  Begin with zeros. */
+/* A merge that takes several steps; all zeros before the first. */
 struct run_merging {
 	struct run_list *from;           /* NULL: none are merged now */
 	struct run_merge walk;
 	struct run_new to;
 };
 /*
- * Merge about `bytes` more of the list's runs; at their end a list with the
- * merged run takes the place of the caller's, whose reference it takes over.
- * What a flush has taken meanwhile is left alone.
+ * Go on with the merge, by about `bytes`, or begin one if enough runs of the
+ * list are of one size.  Takes over the caller's reference and returns the
+ * list, which has the merged run once the merge is complete.  A merge whose
+ * runs a flush has taken in the meantime is dropped.
  */
 struct run_list *run_merging_step(struct run_merging *, struct run_list *,
     size_t bytes);
-/* A flush has taken the runs that are being merged. */
+/* Has a flush taken the runs that are being merged? */
 bool run_merging_is_frozen(const struct run_merging *);
 void run_merging_end(struct run_merging *);
 

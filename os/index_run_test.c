@@ -29,7 +29,7 @@ static const struct index_options small = {
 	.write_buffer_bytes = 64 << 10, .write_buffers = 2,
 	.block_cache_bytes = 1 << 20,
 };
-/* Its runs become so large that they are merged a piece at a time. */
+/* Large enough for runs that are merged step by step. */
 static const struct index_options large = {
 	.write_buffer_bytes = 2 << 20, .write_buffers = 2,
 	.block_cache_bytes = 1 << 20,
@@ -145,8 +145,8 @@ static struct {
 	uint64_t merged;                 /* merges over several writes */
 } both;
 
-/* Some keys are the beginning of others, or differ from them by a zero at the
- * end, or in nothing of their first ten bytes. */
+/* Some keys are prefixes of others, some differ from them by a zero at the end
+ * only, and some have the same first ten bytes. */
 static struct str
 draw_key(char room[KEY_ROOM])
 {
@@ -337,7 +337,7 @@ compare_all(void)
 	}
 }
 
-/* It leaves nothing that was being merged in memory. */
+/* An unfinished merge must not stay in memory. */
 static void
 flush_index(void)
 {
@@ -405,7 +405,7 @@ reads_are_those_of_rocksdb(void **state)
 }
 
 static void
-so_are_they_while_runs_are_merged(void **state)
+reads_are_right_while_runs_are_merged(void **state)
 {
 	(void)state;
 	compare_with_rocksdb(&large, LARGE_VALUE);
@@ -570,7 +570,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(reads_are_those_of_rocksdb,
 		    setup, close_all),
 		cmocka_unit_test_setup_teardown(
-		    so_are_they_while_runs_are_merged, setup, close_all),
+		    reads_are_right_while_runs_are_merged, setup, close_all),
 		cmocka_unit_test_setup_teardown(a_walk_sees_whole_batches,
 		    setup, close_all),
 		cmocka_unit_test_setup_teardown(a_file_with_two_names_is_kept,

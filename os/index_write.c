@@ -19,7 +19,7 @@
 /* RocksDB's "as above the last level". */
 #define COMPRESSION_AS_USUAL 0xff
 
-/* Bytes that are merged with each batch: a multiple of its own, and so many. */
+/* A batch merges this many times its own bytes, and this many more. */
 #define MERGE_SHARE 6
 #define MERGE_BYTES_LEAST ((size_t)64 << 10)
 
@@ -101,10 +101,7 @@ index_delete_range(struct index *x, struct index_batch *b,
 	run_builder_range(&b->parts[f], from, to);
 }
 
-/*
- * Each byte is merged some five times before it is in a run that stays, so that
- * the merging of larger runs keeps up with the writes.
- */
+/* A byte is merged about five times, so this keeps up with the writes. */
 static size_t
 merge_share(size_t written)
 {
@@ -363,7 +360,7 @@ flush_many(struct index *x, enum index_family f, const struct run_list *l,
 	return e == OK ? flush_table(x, f, w) : e;
 }
 
-/* They are in a file; so are those that were being merged. */
+/* The last `n` runs are in a file now; a merge of them has become needless. */
 static void
 drop_runs(struct index *x, enum index_family f, size_t n)
 {

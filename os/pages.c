@@ -4,7 +4,7 @@
 
 #include "os/pool.h"
 
-/* Divides whatever pages the system takes here. */
+/* A multiple of the sizes of small and of huge pages. */
 #define FILL_ALIGN ((size_t)2 << 20)
 
 void *
@@ -39,7 +39,7 @@ fill_some(struct job *j)
 	struct fill *f = CONTAINER(j, struct fill, job);
 
 #ifdef MADV_POPULATE_WRITE
-	/* Linux 5.14; without it they come when they are touched. */
+	/* Before Linux 5.14 it fails, and each page is got at its first use. */
 	(void)madvise(f->p, f->bytes, MADV_POPULATE_WRITE);
 #else
 	(void)f;

@@ -16,8 +16,8 @@ void *pages_new(size_t bytes);             /* zeroed; bytes is not 0 */
 /* The same, in huge pages where the system has them. */
 void *pages_new_large(size_t bytes);
 /*
- * Get the memory behind them now, by `threads` threads at once: the system
- * clears each page, and one thread alone that touches 200 MB waits a while.
+ * Have the system provide and clear the memory now, on `threads` threads, not
+ * at the first use of each page: one thread alone needs long for 200 MB.
  */
 #define PAGES_FILL_THREADS_MAX 4
 void pages_fill(void *, size_t bytes, unsigned threads);

@@ -55,9 +55,11 @@ void url_table_set(
     struct url_table *, uint64_t hash, uint32_t date, uint8_t state);
 bool url_table_remove(
     struct url_table *, uint64_t hash); /* false: it was absent */
-/* Reserve room in an empty table, so that it need not grow step by step.  So
- * many threads get the memory from the system (pages_fill()); 0: it comes when
- * it is written. */
+/*
+ * Reserve room in an empty table, so that it need not grow step by step.  The
+ * memory is provided at once, on `threads` threads (pages_fill()); 0: as it is
+ * used.
+ */
 void url_table_expect(struct url_table *, uint64_t entries, unsigned threads);
 /*
  * Prefetch the memory that the next call with this hash will read.  Call it for
