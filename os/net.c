@@ -882,6 +882,12 @@ net_waiting(const struct net_conn *c)
 	return c->out.n - c->out_at;
 }
 
+bool
+net_blocked(const struct net_conn *c)
+{
+	return c->blocked;
+}
+
 void
 net_hold(struct net_conn *c, bool hold)
 {

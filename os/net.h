@@ -140,6 +140,8 @@ void net_wake(struct net_conn *);
 struct buf *net_out(struct net_conn *);
 size_t net_room(const struct net_conn *);
 size_t net_waiting(const struct net_conn *);   /* bytes not taken yet */
+/* The socket is full: on_turn is called when it has taken what waits. */
+bool net_blocked(const struct net_conn *);
 /* Read nothing until it is told otherwise. */
 void net_hold(struct net_conn *, bool hold);
 /*

@@ -377,6 +377,8 @@ void web_socket_wake(struct web_socket *);
 size_t web_socket_room(const struct web_socket *);
 /* Bytes that wait to be taken by the other side. */
 size_t web_socket_held(const struct web_socket *);
+/* The kernel takes no more; room() is called when all that waits is sent. */
+bool web_socket_blocked(const struct web_socket *);
 /* A text message made of `n` parts, which are copied. */
 void web_socket_put(struct web_socket *, const struct str *parts, size_t n);
 /* A message in pieces: begin, any number of pieces, end.  Nothing else may be

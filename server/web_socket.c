@@ -334,6 +334,12 @@ web_socket_held(const struct web_socket *s)
 	return net_waiting(s->conn->net);
 }
 
+bool
+web_socket_blocked(const struct web_socket *s)
+{
+	return net_blocked(s->conn->net);
+}
+
 static void
 put_frame(struct web_socket *s, bool first, bool last, const struct str *parts,
     size_t n)

@@ -3,7 +3,9 @@
  *
  * A response is sent before any event.  A big item that has been begun is sent
  * to its end.  Otherwise senders take turns, one message each, while the socket
- * has room.
+ * has room.  A socket that is blocked gets no event: its buffer would only grow
+ * by what a client that has stopped reading may never take, and copying that
+ * for each such client delays the events of all others.
  */
 #include "doors/realtime/own.h"
 #include "doors/realtime/item_stream.h"
@@ -21,7 +23,8 @@ fits(struct client *c, size_t n, size_t most)
 bool
 client_fits(struct client *c, size_t n)
 {
-	return fits(c, n, REALTIME_HELD_BYTES_MAX);
+	return !web_socket_blocked(c->socket) &&
+	    fits(c, n, REALTIME_HELD_BYTES_MAX);
 }
 
 void

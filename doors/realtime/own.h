@@ -116,7 +116,7 @@ struct client {
 	struct range *ranges;        /* its subscriptions' ids, past ones too */
 	size_t ranges_n;
 };
-/* Whether n bytes may be put now; if not, room() is called later. */
+/* Whether an event of n bytes may be put now; if not, room() comes later. */
 bool client_fits(struct client *, size_t n);
 void client_put(struct client *, const struct str *parts, size_t n);
 /* {"type":"event","subscription_id":N,"event":E,"data":  E may be NULL */

@@ -1,5 +1,7 @@
 #include "doors/realtime/realtime_testing.h"
 
+#include "doors/realtime/own.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -224,7 +226,12 @@ peer_new(void)
 	struct buf b = BUF_INIT;
 
 	ws_key(key);
+	int few = 4096;
+
 	p->fd = socket(AF_INET, SOCK_STREAM, 0);
+	/* One that does not read fills its socket soon. */
+	assert_int_equal(setsockopt(p->fd, SOL_SOCKET, SO_RCVBUF, &few,
+	    sizeof(few)), 0);
 	p->ws = ws_new(true, 1 << 20, came, p);
 	assert_int_equal(connect(p->fd, (struct sockaddr *)(void *)&a,
 	    sizeof(a)), 0);
@@ -464,4 +471,15 @@ peer_events(struct peer *p, unsigned sub)
 	rig_until(&rig, is_quiet, p);
 	(void)find_event(p, sub, 0, &count);
 	return count;
+}
+
+size_t
+rig_blocked_bytes(void)
+{
+	const struct realtime *d = host.doors[0];
+
+	LIST_EACH(c, &d->clients, struct client, node)
+		if (web_socket_blocked(c->socket))
+			return web_socket_held(c->socket);
+	return 0;
 }

@@ -23,7 +23,7 @@ void rig_door_close(void);
 /* Launch with a tag, wait for the crawl's end; its number. */
 uint32_t rig_crawl(const char *path, const char *tag);
 
-/* A client, and all that it was sent. */
+/* A client, and all that it was sent.  It reads while it is waited for. */
 struct peer;
 struct peer *peer_new(void);
 void peer_free(struct peer **);
@@ -47,6 +47,9 @@ yyjson_val *peer_event(struct peer *, unsigned sub, size_t n);
 size_t peer_early(struct peer *, unsigned sub);
 /* Wait until nothing has come for a fifth of a second; how many it has. */
 size_t peer_events(struct peer *, unsigned sub);
+/* Bytes that wait at the port for a client whose socket is blocked; 0: for none
+ * is. */
+size_t rig_blocked_bytes(void);
 
 /* The value at a JSON pointer; it must be there. */
 yyjson_val *at(yyjson_val *, const char *pointer);

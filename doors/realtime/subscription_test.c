@@ -366,6 +366,30 @@ frontier(void **state)
 	assert_int_equal(peer_events(peer, sub), n);
 }
 
+/* Once its socket is blocked, a client that has stopped reading gets no event
+ * more; when it reads again, it has missed none. */
+static void
+blocked(void **state)
+{
+	struct peer *stopped = peer_new();
+	unsigned sub = peer_subscribe(stopped, "subscribe_crawl_items",
+	    "'tag':'blocked','body':false");
+	unsigned crawls = 0;
+	size_t held;
+
+	(void)state;
+	do {
+		(void)rig_crawl("/60", "blocked");
+		held = rig_blocked_bytes();
+	} while (held == 0 && ++crawls < 50);
+	assert_in_range(held, 1, 40000);
+	for (unsigned i = 0; i < 3; i++)
+		(void)rig_crawl("/60", "blocked");
+	assert_int_equal(rig_blocked_bytes(), held);
+	assert_int_equal(peer_events(stopped, sub), (crawls + 4) * 61);
+	peer_free(&stopped);
+}
+
 /* A client that leaves while the engine reads for it leaves nothing behind. */
 static void
 leaves(void **state)
@@ -393,7 +417,7 @@ main(void)
 		TEST(closed_event), TEST(log_entries), TEST(by_tag),
 		TEST(many_ended_crawls), TEST(tokens_of_several),
 		TEST(response_first), TEST(too_many), TEST(no_one_elses),
-		TEST(frontier), TEST(leaves),
+		TEST(frontier), TEST(blocked), TEST(leaves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
