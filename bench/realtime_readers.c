@@ -17,6 +17,7 @@
  *     seconds          from the first item to the last
  *     p50_us ...       from completed_at, the end of the fetch, to our read:
  *                      parsing, archiving and committing a page are in it
+ *     start_p50_us ... the same from started_at: fetching is in it, too
  *
  * Exit code: 0 every reader has what it wanted, 1 not, 70 it could not begin.
  */
@@ -76,8 +77,10 @@ static char piece[READ_BYTES];
 static struct {
 	uint64_t items, bytes, body_bytes, wrong, closed;
 	int64_t first_us, last_us;
-	uint32_t *took_us;
-	size_t took_n, took_cap;
+	struct times {
+		uint32_t *us;
+		size_t n, cap;
+	} since_start, since_end;  /* of the fetch, to our read */
 } sum;
 
 /* --- sending -------------------------------------------------------------- */
@@ -196,17 +199,23 @@ number_of(struct str token)
 	return n;
 }
 
+/* Adds the time from the item's date called `key` until now. */
 static void
-took(int64_t us)
+add_time(struct times *t, struct str m, struct str key, int64_t now)
 {
-	if (sum.took_n == sum.took_cap) {
-		sum.took_cap = MAX(sum.took_cap * 2, (size_t)1 << 16);
-		sum.took_us = realloc(sum.took_us,
-		    sum.took_cap * sizeof(*sum.took_us));
-		if (sum.took_us == NULL)
+	struct str s;
+	double at;
+
+	if (!value_of(m, key, ',', &s) || !str_to_double(s, &at))
+		return;
+	if (t->n == t->cap) {
+		t->cap = MAX(t->cap * 2, (size_t)1 << 16);
+		t->us = realloc(t->us, t->cap * sizeof(*t->us));
+		if (t->us == NULL)
 			run_fail("memory");
 	}
-	sum.took_us[sum.took_n++] = (uint32_t)MIN(MAX(us, 0), UINT32_MAX);
+	int64_t us = now - (int64_t)(at * 1e6);
+	t->us[t->n++] = (uint32_t)MIN(MAX(us, 0), UINT32_MAX);
 }
 
 static void
@@ -215,7 +224,6 @@ take_item(struct client *c, struct str m, struct str token)
 	uint64_t n = number_of(token);
 	int64_t now = run_us(CLOCK_REALTIME);
 	struct str s;
-	double at;
 	uint64_t length;
 
 	sum.wrong += n != c->last + 1;
@@ -225,10 +233,10 @@ take_item(struct client *c, struct str m, struct str token)
 	if (sum.first_us == 0)
 		sum.first_us = now;
 	sum.last_us = now;
-	if (c->items > o.warm &&
-	    value_of(m, STR("\"completed_at\":"), ',', &s) &&
-	    str_to_double(s, &at))
-		took(now - (int64_t)(at * 1e6));
+	if (c->items > o.warm) {
+		add_time(&sum.since_start, m, STR("\"started_at\":"), now);
+		add_time(&sum.since_end, m, STR("\"completed_at\":"), now);
+	}
 	if (value_of(m, STR("\"body_length\":"), ',', &s) &&
 	    str_to_u64(s, &length))
 		sum.body_bytes += length;
@@ -380,11 +388,21 @@ by_value(const void *a, const void *b)
 }
 
 static uint32_t
-part(double share)
+part(const struct times *sorted, double share)
 {
-	size_t at = (size_t)((double)sum.took_n * share);
+	size_t at = (size_t)((double)sorted->n * share);
 
-	return sum.took_n == 0 ? 0 : sum.took_us[MIN(at, sum.took_n - 1)];
+	return sorted->n == 0 ? 0 : sorted->us[MIN(at, sorted->n - 1)];
+}
+
+static void
+print_times(const char *prefix, const struct times *t)
+{
+	if (t->n > 0)
+		qsort(t->us, t->n, sizeof(*t->us), by_value);
+	printf("\"%sp50_us\":%u,\"%sp90_us\":%u,\"%sp99_us\":%u,"
+	    "\"%smost_us\":%u,", prefix, part(t, 0.5), prefix, part(t, 0.9),
+	    prefix, part(t, 0.99), prefix, part(t, 1));
 }
 
 static bool
@@ -400,18 +418,17 @@ print_json(void)
 		least = MIN(least, clients[i].items);
 		all = all && clients[i].enough;
 	}
-	if (sum.took_n > 0)
-		qsort(sum.took_us, sum.took_n, sizeof(*sum.took_us), by_value);
 	getrusage(RUSAGE_SELF, &use);
 	printf("{\"items\":%llu,\"bytes\":%llu,\"body_bytes\":%llu,"
-	    "\"least\":%llu,\"wrong\":%llu,\"closed\":%llu,\"seconds\":%.3f,"
-	    "\"p50_us\":%u,\"p90_us\":%u,\"p99_us\":%u,\"most_us\":%u,"
-	    "\"cpu_s\":%.3f}\n", (unsigned long long)sum.items,
+	    "\"least\":%llu,\"wrong\":%llu,\"closed\":%llu,\"seconds\":%.3f,",
+	    (unsigned long long)sum.items,
 	    (unsigned long long)sum.bytes, (unsigned long long)sum.body_bytes,
 	    (unsigned long long)least, (unsigned long long)sum.wrong,
 	    (unsigned long long)sum.closed,
-	    (double)(sum.last_us - sum.first_us) / 1e6, part(0.5), part(0.9),
-	    part(0.99), part(1), (double)(use.ru_utime.tv_sec +
+	    (double)(sum.last_us - sum.first_us) / 1e6);
+	print_times("", &sum.since_end);
+	print_times("start_", &sum.since_start);
+	printf("\"cpu_s\":%.3f}\n", (double)(use.ru_utime.tv_sec +
 	    use.ru_stime.tv_sec) + (double)(use.ru_utime.tv_usec +
 	    use.ru_stime.tv_usec) / 1e6);
 	return all && sum.wrong == 0;
@@ -490,6 +507,7 @@ main(int argc, char **argv)
 		buf_free(&clients[i].message);
 	}
 	free(clients);
-	free(sum.took_us);
+	free(sum.since_start.us);
+	free(sum.since_end.us);
 	return fine ? 0 : 1;
 }
