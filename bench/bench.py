@@ -92,8 +92,8 @@ def program():
 
 @functools.lru_cache(None)
 def tool(name, place="bench"):
-    """A program of bench/, or of another folder: beside $ARGIOPE, else of this
-    tree as it is now."""
+    """A program of bench/, or of another folder, that makes load or measures it:
+    beside $ARGIOPE, else of this tree as it is now."""
     folder = os.path.dirname(program())
     for beside in (f"{folder}/../{place}", f"{folder}/{place}", folder):
         path = os.path.abspath(os.path.join(beside, name))
@@ -103,6 +103,18 @@ def tool(name, place="bench"):
     subprocess.run(["ninja", "-C", build_folder(), f"{place}/{name}"],
                    check=True, stdout=subprocess.DEVNULL)
     return os.path.join(build_folder(), place, name)
+
+
+@functools.lru_cache(None)
+def part(name, place):
+    """A program of another folder in which our own code is measured: it is of
+    the same build as program()."""
+    folder = os.path.dirname(os.path.dirname(program()))
+    if not os.path.exists(os.path.join(folder, "build.ninja")):
+        stop(f"{program()} has no build folder, in which {name} is made")
+    subprocess.run(["ninja", "-C", folder, f"{place}/{name}"], check=True,
+                   stdout=subprocess.DEVNULL)
+    return os.path.join(folder, place, name)
 
 
 def version():

@@ -39,6 +39,8 @@ class Simulator:
                 self.port = int(value)
             if word == "ready":
                 break
+        else:
+            bench.stop("tests/platforms does not start")
         self.tls = ssl.create_default_context(cafile=self.ca)
         self.tls.check_hostname = False
 
