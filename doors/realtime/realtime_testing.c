@@ -229,7 +229,7 @@ peer_new(void)
 	int few = 4096;
 
 	p->fd = socket(AF_INET, SOCK_STREAM, 0);
-	/* One that does not read fills its socket soon. */
+	/* A client that does not read fills its socket soon. */
 	assert_int_equal(setsockopt(p->fd, SOL_SOCKET, SO_RCVBUF, &few,
 	    sizeof(few)), 0);
 	p->ws = ws_new(true, 1 << 20, came, p);

@@ -47,8 +47,8 @@ yyjson_val *peer_event(struct peer *, unsigned sub, size_t n);
 size_t peer_early(struct peer *, unsigned sub);
 /* Wait until nothing has come for a fifth of a second; how many it has. */
 size_t peer_events(struct peer *, unsigned sub);
-/* Bytes that wait at the port for a client whose socket is blocked; 0: for none
- * is. */
+/* Bytes that wait to be sent to a client whose socket is blocked; 0 if no
+ * client's socket is. */
 size_t rig_blocked_bytes(void);
 
 /* The value at a JSON pointer; it must be there. */

@@ -366,8 +366,8 @@ frontier(void **state)
 	assert_int_equal(peer_events(peer, sub), n);
 }
 
-/* Once its socket is blocked, a client that has stopped reading gets no event
- * more; when it reads again, it has missed none. */
+/* Once its socket is blocked, a client that has stopped reading gets no more
+ * events; when it reads again, it has missed none. */
 static void
 blocked(void **state)
 {
