@@ -8,7 +8,8 @@ web pages=200 delay=0.02
 
 # --- a crawl in the foreground ----------------------------------------------
 : >"$WEB_LOG"
-behind "$A" crawl "$WEB/" --data d1 --name hung >c1.out 2>c1.err
+# The tests themselves may run under nohup.
+behind env --default-signal=HUP "$A" crawl "$WEB/" --data d1 --name hung >c1.out 2>c1.err
 asked 10
 kill -HUP "$pid"
 wait "$pid"
@@ -19,7 +20,7 @@ same "... no file is left open" "$(find d1 -name '*.open' | wc -l)" 0
 
 # A terminal that is closed sends it twice: the kernel does, and the shell.
 : >"$WEB_LOG"
-behind "$A" crawl "$WEB/" --data d2 --name twice >c2.out 2>c2.err
+behind env --default-signal=HUP "$A" crawl "$WEB/" --data d2 --name twice >c2.out 2>c2.err
 asked 10
 kill -HUP "$pid"
 sleep 0.01
