@@ -106,7 +106,7 @@ def tool(name, place="bench"):
 
 
 @functools.lru_cache(None)
-def part(name, place):
+def build_measured(name, place):
     """A program of another folder in which our own code is measured: it is of
     the same build as program()."""
     folder = os.path.dirname(os.path.dirname(program()))

@@ -388,7 +388,7 @@ by_value(const void *a, const void *b)
 }
 
 static uint32_t
-part(const struct times *sorted, double share)
+find_percentile(const struct times *sorted, double share)
 {
 	size_t at = (size_t)((double)sorted->n * share);
 
@@ -401,8 +401,9 @@ print_times(const char *prefix, const struct times *t)
 	if (t->n > 0)
 		qsort(t->us, t->n, sizeof(*t->us), by_value);
 	printf("\"%sp50_us\":%u,\"%sp90_us\":%u,\"%sp99_us\":%u,"
-	    "\"%smost_us\":%u,", prefix, part(t, 0.5), prefix, part(t, 0.9),
-	    prefix, part(t, 0.99), prefix, part(t, 1));
+	    "\"%smost_us\":%u,", prefix, find_percentile(t, 0.5), prefix,
+	    find_percentile(t, 0.9), prefix, find_percentile(t, 0.99), prefix,
+	    find_percentile(t, 1));
 }
 
 static bool

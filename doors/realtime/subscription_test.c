@@ -369,7 +369,7 @@ frontier(void **state)
 /* Once its socket is blocked, a client that has stopped reading gets no more
  * events; when it reads again, it has missed none. */
 static void
-blocked(void **state)
+withhold_events(void **state)
 {
 	struct peer *stopped = peer_new();
 	unsigned sub = peer_subscribe(stopped, "subscribe_crawl_items",
@@ -416,7 +416,7 @@ main(void)
 		TEST(closed_event), TEST(log_entries), TEST(by_tag),
 		TEST(many_ended_crawls), TEST(tokens_of_several),
 		TEST(response_first), TEST(too_many), TEST(no_one_elses),
-		TEST(frontier), TEST(blocked), TEST(leaves),
+		TEST(frontier), TEST(withhold_events), TEST(leaves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
