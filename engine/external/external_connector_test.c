@@ -119,6 +119,9 @@ wrong_members_are_named(void **state)
 		    "'oauth':{'kind':'oauth1','authorize':'https://a.example/'"
 		    ",'token':'https://a.example/'}," BEARER_API "}",
 		    "oauth.request: it is missing" },
+		{ "{'name':'n'," HEAD "," TAIL "," API ",'parameters':{"
+		    "'type':'object','properties':{'a':{'x-ui':'sting'}}}}",
+		    "parameters.properties.a.x-ui: it is none of: " },
 	};
 
 	(void)state;

@@ -50,7 +50,7 @@ read_ui(struct external_reading *r, yyjson_val *property, const char *place,
     struct external_param *p)
 {
 	const char *names[EXTERNAL_UI_COUNT];
-	struct str type;
+	struct str type = STR_NONE;
 	size_t ui;
 	enum err e = OK;
 
