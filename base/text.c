@@ -117,8 +117,7 @@ text_is_token(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (!ascii_is_alpha(s.p[i]) && !ascii_is_digit(s.p[i]) &&
-		    (s.p[i] == '\0' ||
-		    strchr("!#$%&'*+-.^_`|~", s.p[i]) == NULL))
+		    memchr("!#$%&'*+-.^_`|~", s.p[i], 15) == NULL)
 			return false;
 	return s.n > 0;
 }

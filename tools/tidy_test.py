@@ -58,6 +58,8 @@ FAULTS = [
     ("base/a.c", "strcpy(a, b)", "see /w" + "ork/x", "one machine"),
     ("base/a.c", "/* strcpy", "/*" + " " * 80 + "x", "columns"),
     ("base/a.c", "return n;", "return atoi(n);", "atoi() is banned"),
+    ("base/a.c", "return n;", 'return strchr("+,-", n) != NULL;',
+     "use memchr()"),
     ("base/a.c", "int\na_one", "int a_one", "begin a line"),
     ("base/a.c", "\treturn n;", "\tn++;\n" * 101, "lines in one function"),
     ("base/a.c", "return n;", 'return strstr(w->text, "disk") != NULL;',

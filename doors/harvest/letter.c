@@ -25,7 +25,7 @@ letter_reason_name(enum letter_reason r)
 static bool
 is_one_of(char c, const char *these)
 {
-	return c != '\0' && strchr(these, c) != NULL;
+	return memchr(these, c, strlen(these)) != NULL;
 }
 
 static size_t

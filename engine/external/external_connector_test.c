@@ -120,6 +120,9 @@ wrong_members_are_named(void **state)
 		    ",'token':'https://a.example/'}," BEARER_API "}",
 		    "oauth.request: it is missing" },
 		{ "{'name':'n'," HEAD "," TAIL "," API ",'parameters':{"
+		    "'type':'object','properties':{'a\\u0000':{}}}}",
+		    "parameters.properties: a parameter's name has 1 to 64" },
+		{ "{'name':'n'," HEAD "," TAIL "," API ",'parameters':{"
 		    "'type':'object','properties':{'a':{'x-ui':'sting'}}}}",
 		    "parameters.properties.a.x-ui: it is none of: " },
 	};

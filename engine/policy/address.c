@@ -140,7 +140,7 @@ address_url_is_ambiguous(struct str raw)
 
 	while (i < raw.n && raw.p[i] == '/')
 		i++;
-	while (i < raw.n && strchr("/?#\\", raw.p[i]) == NULL)
+	while (i < raw.n && memchr("/?#\\", raw.p[i], 4) == NULL)
 		i++;
 	return i < raw.n && raw.p[i] == '\\';
 }

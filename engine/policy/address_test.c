@@ -220,6 +220,7 @@ ambiguous_urls(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(no); i++)
 		if (address_url_is_ambiguous(str_of(no[i])))
 			fail_msg("%s", no[i]);
+	assert_true(address_url_is_ambiguous(STR("http://a\0\\b/")));
 }
 
 /* What the pure guards say of a URL; -1: only a lookup can tell. */

@@ -147,9 +147,9 @@ is_mailbox(struct str s, bool any_character)
 		return false;
 	for (size_t i = 0; i < at; i++) {
 		char c = name.p[i];
-		if ((unsigned char)c >= 0x80 ? !any_character : c == '\0' ||
-		    (!ascii_is_alpha(c) && !ascii_is_digit(c) &&
-		    strchr("!#$%&'*+-/=?^_`{|}~.", c) == NULL))
+		if ((unsigned char)c >= 0x80 ? !any_character :
+		    !ascii_is_alpha(c) && !ascii_is_digit(c) &&
+		    memchr("!#$%&'*+-/=?^_`{|}~.", c, 20) == NULL)
 			return false;
 	}
 	if (!any_character)

@@ -110,7 +110,7 @@ put_space(struct translation *t, bool not_space)
 static bool
 is_set(char c)
 {
-	return c != '\0' && strchr("dDwWsSpP", c) != NULL;
+	return memchr("dDwWsSpP", c, 8) != NULL;
 }
 
 /* Copy the rest of "\p{Lu}". */
@@ -141,7 +141,8 @@ put_escape(struct translation *t)
 		buf_put_text(t->out, "\\x0b");
 	} else if (c == '0') {
 		buf_put_text(t->out, "\\x00");
-	} else if (ascii_is_alpha(c) && strchr("dDwWbBnrtfcxpPk", c) == NULL) {
+	} else if (ascii_is_alpha(c) && memchr("dDwWbBnrtfcxpPk", c,
+	    15) == NULL) {
 		return why(t->why, ERR_INPUT, "\\%c is not of ECMA-262", c);
 	} else {
 		if (!((unsigned char)c & 0x80))

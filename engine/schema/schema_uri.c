@@ -10,7 +10,7 @@ find_any(struct str s, const char *chars)
 {
 	size_t i = 0;
 
-	while (i < s.n && (s.p[i] == '\0' || strchr(chars, s.p[i]) == NULL))
+	while (i < s.n && memchr(chars, s.p[i], strlen(chars)) == NULL)
 		i++;
 	return i;
 }
@@ -175,9 +175,9 @@ has_allowed_only(struct str s, const char *more, bool any_character)
 		} else if ((unsigned char)c >= 0x80) {
 			if (!any_character)
 				return false;
-		} else if (c == '\0' || (!ascii_is_alpha(c) &&
-		    !ascii_is_digit(c) && strchr("-._~!$&'()*+,;=", c) ==
-		    NULL && strchr(more, c) == NULL)) {
+		} else if (!ascii_is_alpha(c) && !ascii_is_digit(c) &&
+		    memchr("-._~!$&'()*+,;=", c, 15) == NULL &&
+		    memchr(more, c, strlen(more)) == NULL) {
 			return false;
 		}
 	}

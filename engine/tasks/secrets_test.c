@@ -28,6 +28,8 @@ faults_name_their_place(void **state)
 		{ "[]", ERR_INPUT, "it is no JSON object of secrets" },
 		{ "{\"a b\":{}}", ERR_INPUT, "secret 1: its name is not 1 to "
 		    "64 letters, digits, \"_\", \".\" or \"-\"" },
+		{ "{\"a\\u0000\":{}}", ERR_INPUT, "secret 1: its name is not "
+		    "1 to 64 letters, digits, \"_\", \".\" or \"-\"" },
 		{ "{\"a\":1}", ERR_INPUT,
 		    "a: it is no object with value and hosts" },
 		{ "{\"a\":{}}", ERR_INPUT, "a.value: it is no text" },

@@ -56,7 +56,7 @@ source_next_import(struct str s, size_t *at, struct str *path)
 		if (open == 0)
 			continue;
 		open = skip_blanks(s, open);
-		if (open == s.n || strchr("'\"`", s.p[open]) == NULL)
+		if (open == s.n || memchr("'\"`", s.p[open], 3) == NULL)
 			continue;
 		struct str rest = str_from(s, open + 1);
 		struct str text = str_cut(rest, 0, str_find_char(rest,

@@ -75,6 +75,10 @@ imports_are_found(void **state)
 			fail_msg("%s: %.*s", rows[i].source,
 			    STR_FMT(buf_str(&b)));
 	}
+	size_t at = 0;
+	struct str path;
+	assert_false(source_next_import(STR("import \0./a.js\0"), &at,
+	    &path));
 }
 
 #define SOURCE_BYTES_MAX ((size_t)32 << 20)

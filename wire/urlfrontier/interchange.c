@@ -388,11 +388,11 @@ static const char *
 escape_of(unsigned char c, char out[static 8])
 {
 	static const char escaped[] = "\"\\\t\b\n\r\f", letters[] = "\"\\tbnrf";
-	const char *at = strchr(escaped, c);
+	const char *at = memchr(escaped, c, 7);
 
 	if (at != NULL)
 		snprintf(out, 8, "\\%c", letters[at - escaped]);
-	else if (c < 0x20 || (c < 0x80 && strchr("<>&='", c) != NULL))
+	else if (c < 0x20 || (c < 0x80 && memchr("<>&='", c, 5) != NULL))
 		snprintf(out, 8, "\\u%04x", c);
 	else
 		return NULL;
