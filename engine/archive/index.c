@@ -382,9 +382,9 @@ lines_are_sound(const struct archive_file *warc, struct str *lines)
 		sound = memchr(line.p, 0, line.n) == NULL &&
 		    cdxj_parse(line, &a, &l, NULL) == OK && l.length > 0 &&
 		    str_eq(l.filename, warc->name);
-		if (sound && l.offset >= warc->size)
+		if (!sound || l.offset >= warc->size)
 			break;
-		sound = sound && l.length <= warc->size - l.offset;
+		sound = l.length <= warc->size - l.offset;
 		end = MAX(end, l.offset + l.length);
 		n = (size_t)(rest.p - lines->p);
 	}
