@@ -216,6 +216,15 @@ give_answer(const struct connector_call *call, struct str text)
 	yyjson_doc_free(doc);
 }
 
+static bool
+is_below(struct str url, struct str base)
+{
+	struct str rest = str_from(url, base.n);
+
+	return str_starts(url, base) && (!now.what->is_host || rest.n == 0 ||
+	    memchr("/?", rest.p[0], 2) != NULL);
+}
+
 static void
 drive(struct str rest)
 {
@@ -223,7 +232,7 @@ drive(struct str rest)
 
 	while (rest.n > 0 && now.order.connector->next(now.run, &call) ==
 	    CONNECTOR_CALL) {
-		CHECK(str_starts(call.url, str_of(now.what->base)));
+		CHECK(is_below(call.url, str_of(now.what->base)));
 		check_line(call.url);
 		CHECK(str_find_char(call.url, ' ') == call.url.n);
 		CHECK(now.order.connector->next(now.run, &other) ==

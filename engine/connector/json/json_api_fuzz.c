@@ -16,7 +16,8 @@ static const struct connector_state states[] = {
 };
 
 static const struct fuzzing platforms = {
-	.base = "https://a.example/",
+	.base = "https://a.example",
+	.is_host = true,
 	.harvests = {
 		{ "json_api", "{\"seeds\":[{\"token\":\"cats\"},{\"token\":"
 		    "\"owls\"}]," API("https://a.example/{seed}", "\"next\":"
