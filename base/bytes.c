@@ -142,6 +142,12 @@ str_find_char(struct str s, char c)
 	return at == NULL ? s.n : (size_t)(at - s.p);
 }
 
+bool
+str_has_char(struct str s, char c)
+{
+	return str_find_char(s, c) < s.n;
+}
+
 size_t
 str_find(struct str s, struct str needle)
 {

@@ -34,6 +34,8 @@ struct str str_trim(struct str);                  /* spaces, tabs, CR, LF */
 /* Where `c` or `needle` stands first; `s.n` when it does not. */
 size_t str_find_char(struct str s, char c);
 size_t str_find(struct str s, struct str needle);
+/* Whether `c` is one of its bytes, a NUL as any other. */
+bool str_has_char(struct str s, char c);
 /*
  * The first row that has this text, `n` when none has.  Rows are, or begin
  * with, a const char *; one that is NULL has no text.

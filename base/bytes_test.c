@@ -111,6 +111,10 @@ test_find(void **state)
 	assert_int_equal(str_find_char(s, '.'), 1);
 	assert_int_equal(str_find_char(s, 'x'), s.n);
 	assert_int_equal(str_find_char(STR_NONE, 'x'), 0);
+	assert_true(str_has_char(STR("_.-"), '-'));
+	assert_false(str_has_char(STR("_.-"), '\0'));
+	assert_true(str_has_char(STR("_\0"), '\0'));
+	assert_false(str_has_char(STR_NONE, '\0'));
 	assert_int_equal(str_find(s, STR("..")), 3);
 	assert_int_equal(str_find(s, STR("")), 0);
 	assert_int_equal(str_find(s, STR("...")), s.n);

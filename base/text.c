@@ -117,7 +117,7 @@ text_is_token(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (!ascii_is_alpha(s.p[i]) && !ascii_is_digit(s.p[i]) &&
-		    memchr("!#$%&'*+-.^_`|~", s.p[i], 15) == NULL)
+		    !str_has_char(STR("!#$%&'*+-.^_`|~"), s.p[i]))
 			return false;
 	return s.n > 0;
 }

@@ -98,7 +98,7 @@ format_shell(struct buf *b, const char *word)
 
 	for (const char *p = word; *p != '\0'; p++)
 		if (!ascii_is_alpha(*p) && !ascii_is_digit(*p) &&
-		    memchr("-_./:=@%+,", *p, 10) == NULL)
+		    !str_has_char(STR("-_./:=@%+,"), *p))
 			plain = false;
 	if (plain) {
 		buf_put_text(b, word);

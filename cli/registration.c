@@ -221,7 +221,7 @@ is_fid(struct str s)
 		return false;
 	for (size_t i = 0; i < s.n; i++)
 		if (!ascii_is_alpha(s.p[i]) && !ascii_is_digit(s.p[i]) &&
-		    memchr("_.:-", s.p[i], 4) == NULL)
+		    !str_has_char(STR("_.:-"), s.p[i]))
 			return false;
 	return true;
 }

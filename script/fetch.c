@@ -388,7 +388,7 @@ put_form_text(struct buf *out, struct str s)
 	for (size_t i = 0; i < s.n; i++) {
 		unsigned char c = (unsigned char)s.p[i];
 		if (ascii_is_alpha((char)c) || ascii_is_digit((char)c) ||
-		    memchr("*-._", c, 4) != NULL)
+		    str_has_char(STR("*-._"), c))
 			buf_put_char(out, (char)c);
 		else if (c == ' ')
 			buf_put_char(out, '+');

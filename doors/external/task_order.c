@@ -12,7 +12,7 @@ task_fid_is_valid(struct str fid)
 		return false;
 	for (size_t i = 0; i < fid.n; i++)
 		if (!ascii_is_alpha(fid.p[i]) && !ascii_is_digit(fid.p[i]) &&
-		    memchr("_.:-", fid.p[i], 4) == NULL)
+		    !str_has_char(STR("_.:-"), fid.p[i]))
 			return false;
 	return true;
 }

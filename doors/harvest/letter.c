@@ -25,7 +25,7 @@ letter_reason_name(enum letter_reason r)
 static bool
 is_one_of(char c, const char *these)
 {
-	return memchr(these, c, strlen(these)) != NULL;
+	return str_has_char(str_of(these), c);
 }
 
 static size_t

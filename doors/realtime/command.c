@@ -75,8 +75,8 @@ read_decimal(struct str s, double *out)
 {
 	s = str_trim(s);
 	for (size_t i = 0; i < s.n; i++)
-		if (!ascii_is_digit(s.p[i]) && memchr("+-.eE", s.p[i], 5) ==
-		    NULL)
+		if (!ascii_is_digit(s.p[i]) &&
+		    !str_has_char(STR("+-.eE"), s.p[i]))
 			return false;
 	return str_to_double(s, out);
 }

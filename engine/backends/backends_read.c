@@ -54,7 +54,7 @@ is_plain_text(struct str s, size_t bytes_max, const char *others)
 		return false;
 	for (size_t i = 0; others != NULL && i < s.n; i++)
 		if (!ascii_is_alpha(s.p[i]) && !ascii_is_digit(s.p[i]) &&
-		    memchr(others, s.p[i], strlen(others)) == NULL)
+		    !str_has_char(str_of(others), s.p[i]))
 			return false;
 	return true;
 }

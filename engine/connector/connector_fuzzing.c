@@ -222,7 +222,7 @@ is_below(struct str url, struct str base)
 	struct str rest = str_from(url, base.n);
 
 	return str_starts(url, base) && (!now.what->is_host || rest.n == 0 ||
-	    memchr("/?", rest.p[0], 2) != NULL);
+	    str_has_char(STR("/?"), rest.p[0]));
 }
 
 static void

@@ -168,7 +168,7 @@ take_until(struct str *s, const char *ends)
 	size_t n = 0;
 
 	while (n < s->n && !ascii_is_space(s->p[n]) &&
-	    memchr(ends, s->p[n], strlen(ends)) == NULL)
+	    !str_has_char(str_of(ends), s->p[n]))
 		n++;
 	struct str taken = str_cut(*s, 0, n);
 	*s = str_from(*s, n);

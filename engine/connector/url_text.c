@@ -92,7 +92,7 @@ take_value(struct str *s, struct str *value)
 		*s = str_from(*s, n + 1);
 		return true;
 	}
-	while (n < s->n && memchr(" \t;,", s->p[n], 4) == NULL)
+	while (n < s->n && !str_has_char(STR(" \t;,"), s->p[n]))
 		n++;
 	*value = str_cut(*s, 0, n);
 	*s = str_from(*s, n);
@@ -123,7 +123,7 @@ take_params(struct str *s, struct str rel, bool *is_it)
 			return true;
 		skip_blanks(s);
 		size_t n = 0;
-		while (n < s->n && memchr(" \t=;,", s->p[n], 5) == NULL)
+		while (n < s->n && !str_has_char(STR(" \t=;,"), s->p[n]))
 			n++;
 		struct str name = str_cut(*s, 0, n);
 		*s = str_from(*s, n);

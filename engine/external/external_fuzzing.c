@@ -54,7 +54,7 @@ check_choices(const struct external_connector *c,
 	struct str url = p->choices->url;
 	size_t base = str_find(url, STR("://")) + 3;
 
-	while (base < url.n && memchr("/?", url.p[base], 2) == NULL)
+	while (base < url.n && !str_has_char(STR("/?"), url.p[base]))
 		base++;
 	if (external_choices_order(c, p->name, params,
 	    STR("/../@b.example#?{x}&"), &order, &w) != OK) {

@@ -56,7 +56,7 @@ is_host(struct str s)
 
 	for (size_t i = 0; i < colon; i++)
 		if (!ascii_is_alpha(s.p[i]) && !ascii_is_digit(s.p[i]) &&
-		    memchr("-._[]:", s.p[i], 6) == NULL)
+		    !str_has_char(STR("-._[]:"), s.p[i]))
 			return false;
 	return colon > 0 && (colon == s.n || (str_to_u64(port, &number) &&
 	    number > 0 && number <= UINT16_MAX));

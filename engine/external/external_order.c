@@ -67,7 +67,7 @@ host_of(struct str url)
 	struct str after = str_from(url, str_find(url, STR("://")) + 3);
 	size_t end = 0;
 
-	while (end < after.n && memchr("/?", after.p[end], 2) == NULL)
+	while (end < after.n && !str_has_char(STR("/?"), after.p[end]))
 		end++;
 	return str_cut(after, 0, end);
 }

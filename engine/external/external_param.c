@@ -302,7 +302,7 @@ is_param_name(struct str name)
 {
 	for (size_t i = 0; i < name.n; i++)
 		if (!ascii_is_alpha(name.p[i]) && !ascii_is_digit(name.p[i]) &&
-		    memchr("_.-", name.p[i], 3) == NULL)
+		    !str_has_char(STR("_.-"), name.p[i]))
 			return false;
 	return name.n > 0 && name.n <= EXTERNAL_NAME_BYTES_MAX;
 }

@@ -229,7 +229,7 @@ split_host(struct str url, struct str *rest)
 	struct str after = str_from(url, strlen(secure ? HTTPS : HTTP));
 	size_t end = 0;
 
-	while (end < after.n && memchr("/?", after.p[end], 2) == NULL)
+	while (end < after.n && !str_has_char(STR("/?"), after.p[end]))
 		end++;
 	*rest = str_from(after, end);
 	return str_cut(after, 0, end);

@@ -695,7 +695,7 @@ read_domain(struct str s, struct arena *a, struct str *out)
 	struct url u;
 
 	for (size_t i = 0; i < inner.n; i++)
-		if (memchr("/\\?#@ ", inner.p[i], 6) != NULL)
+		if (str_has_char(STR("/\\?#@ "), inner.p[i]))
 			return false;
 	bool six = inner.n > 0 && inner.p[0] != '[' &&
 	    has_char(inner, ':') && address_parse(inner, ip);

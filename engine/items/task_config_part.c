@@ -380,7 +380,7 @@ is_host_port(struct str s)
 		return false;
 	for (size_t i = 0; i < host.n; i++)
 		if ((unsigned char)host.p[i] <= ' ' ||
-		    memchr("/?#@\\[]", host.p[i], 7) != NULL)
+		    str_has_char(STR("/?#@\\[]"), host.p[i]))
 			return false;
 	return host.n > 0;
 }

@@ -16,7 +16,7 @@ is_plain_key(struct str key)
 		return false;
 	for (size_t i = 0; i < key.n; i++)
 		if (!ascii_is_alpha(key.p[i]) && !ascii_is_digit(key.p[i]) &&
-		    memchr("_:-*=,/@$", key.p[i], 9) == NULL)
+		    !str_has_char(STR("_:-*=,/@$"), key.p[i]))
 			return false;
 	return true;
 }

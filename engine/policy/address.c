@@ -140,7 +140,7 @@ address_url_is_ambiguous(struct str raw)
 
 	while (i < raw.n && raw.p[i] == '/')
 		i++;
-	while (i < raw.n && memchr("/?#\\", raw.p[i], 4) == NULL)
+	while (i < raw.n && !str_has_char(STR("/?#\\"), raw.p[i]))
 		i++;
 	return i < raw.n && raw.p[i] == '\\';
 }

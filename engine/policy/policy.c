@@ -108,7 +108,7 @@ policy_number(struct str s, double *out)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (!ascii_is_digit(s.p[i]) &&
-		    memchr(".eE+-", s.p[i], 5) == NULL)
+		    !str_has_char(STR(".eE+-"), s.p[i]))
 			return false;
 	return str_to_double(s, out);
 }

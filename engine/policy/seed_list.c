@@ -124,9 +124,9 @@ seed_has_password(struct str seed)
 	size_t end = 0;
 
 	/* "http:///u:p@host/" is read as if two stood there. */
-	while (rest.n > 0 && memchr("/\\", rest.p[0], 2) != NULL)
+	while (rest.n > 0 && str_has_char(STR("/\\"), rest.p[0]))
 		rest = str_from(rest, 1);
-	while (end < rest.n && memchr("/?#\\", rest.p[end], 4) == NULL)
+	while (end < rest.n && !str_has_char(STR("/?#\\"), rest.p[end]))
 		end++;
 	rest = str_cut(rest, 0, end);
 	return str_find_char(rest, '@') < rest.n &&

@@ -149,7 +149,7 @@ is_mailbox(struct str s, bool any_character)
 		char c = name.p[i];
 		if ((unsigned char)c >= 0x80 ? !any_character :
 		    !ascii_is_alpha(c) && !ascii_is_digit(c) &&
-		    memchr("!#$%&'*+-/=?^_`{|}~.", c, 20) == NULL)
+		    !str_has_char(STR("!#$%&'*+-/=?^_`{|}~."), c))
 			return false;
 	}
 	if (!any_character)

@@ -110,7 +110,7 @@ put_space(struct translation *t, bool not_space)
 static bool
 is_set(char c)
 {
-	return memchr("dDwWsSpP", c, 8) != NULL;
+	return str_has_char(STR("dDwWsSpP"), c);
 }
 
 /* Copy the rest of "\p{Lu}". */
@@ -141,8 +141,8 @@ put_escape(struct translation *t)
 		buf_put_text(t->out, "\\x0b");
 	} else if (c == '0') {
 		buf_put_text(t->out, "\\x00");
-	} else if (ascii_is_alpha(c) && memchr("dDwWbBnrtfcxpPk", c,
-	    15) == NULL) {
+	} else if (ascii_is_alpha(c) &&
+	    !str_has_char(STR("dDwWbBnrtfcxpPk"), c)) {
 		return why(t->why, ERR_INPUT, "\\%c is not of ECMA-262", c);
 	} else {
 		if (!((unsigned char)c & 0x80))

@@ -10,7 +10,7 @@ find_any(struct str s, const char *chars)
 {
 	size_t i = 0;
 
-	while (i < s.n && memchr(chars, s.p[i], strlen(chars)) == NULL)
+	while (i < s.n && !str_has_char(str_of(chars), s.p[i]))
 		i++;
 	return i;
 }
@@ -158,7 +158,7 @@ is_scheme(struct str s)
 		return false;
 	for (size_t i = 1; i < s.n; i++)
 		if (!ascii_is_alpha(s.p[i]) && !ascii_is_digit(s.p[i]) &&
-		    memchr("+-.", s.p[i], 3) == NULL)
+		    !str_has_char(STR("+-."), s.p[i]))
 			return false;
 	return true;
 }
@@ -176,8 +176,8 @@ has_allowed_only(struct str s, const char *more, bool any_character)
 			if (!any_character)
 				return false;
 		} else if (!ascii_is_alpha(c) && !ascii_is_digit(c) &&
-		    memchr("-._~!$&'()*+,;=", c, 15) == NULL &&
-		    memchr(more, c, strlen(more)) == NULL) {
+		    !str_has_char(STR("-._~!$&'()*+,;="), c) &&
+		    !str_has_char(str_of(more), c)) {
 			return false;
 		}
 	}

@@ -44,7 +44,7 @@ is_name(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (!ascii_is_alpha(s.p[i]) && !ascii_is_digit(s.p[i]) &&
-		    memchr("_.-", s.p[i], 3) == NULL)
+		    !str_has_char(STR("_.-"), s.p[i]))
 			return false;
 	return s.n > 0 && s.n <= SECRET_NAME_BYTES_MAX;
 }
@@ -411,7 +411,7 @@ put_percent(struct str value, struct buf *b)
 	for (size_t i = 0; i < value.n; i++) {
 		char c = value.p[i];
 		if (ascii_is_alpha(c) || ascii_is_digit(c) ||
-		    memchr("-._~", c, 4) != NULL)
+		    str_has_char(STR("-._~"), c))
 			buf_put_char(b, c);
 		else
 			buf_printf(b, "%%%02X", (unsigned char)c);

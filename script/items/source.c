@@ -56,7 +56,7 @@ source_next_import(struct str s, size_t *at, struct str *path)
 		if (open == 0)
 			continue;
 		open = skip_blanks(s, open);
-		if (open == s.n || memchr("'\"`", s.p[open], 3) == NULL)
+		if (open == s.n || !str_has_char(STR("'\"`"), s.p[open]))
 			continue;
 		struct str rest = str_from(s, open + 1);
 		struct str text = str_cut(rest, 0, str_find_char(rest,

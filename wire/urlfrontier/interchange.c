@@ -392,7 +392,7 @@ escape_of(unsigned char c, char out[static 8])
 
 	if (at != NULL)
 		snprintf(out, 8, "\\%c", letters[at - escaped]);
-	else if (c < 0x20 || (c < 0x80 && memchr("<>&='", c, 5) != NULL))
+	else if (c < 0x20 || (c < 0x80 && str_has_char(STR("<>&='"), c)))
 		snprintf(out, 8, "\\u%04x", c);
 	else
 		return NULL;

@@ -25,7 +25,7 @@ bluesky_is_did(struct str did)
 		return false;
 	for (size_t i = 0; i < name.n; i++)
 		if (!ascii_is_alpha(name.p[i]) && !ascii_is_digit(name.p[i]) &&
-		    memchr(".-_:%", name.p[i], 5) == NULL)
+		    !str_has_char(STR(".-_:%"), name.p[i]))
 			return false;
 	return true;
 }

@@ -316,7 +316,7 @@ put_address(const struct json_run *x, struct str url, struct buf *out)
 	buf_put_str(out, url);
 	struct str all = buf_str(out), rest = str_from(all, x->d.base.n);
 	return str_starts(all, x->d.base) && url_text_is_web(all) &&
-	    (rest.n == 0 || memchr("/?", rest.p[0], 2) != NULL);
+	    (rest.n == 0 || str_has_char(STR("/?"), rest.p[0]));
 }
 
 static void

@@ -126,7 +126,7 @@ read_url(struct reading *r, yyjson_val *api, struct json_description *d)
 	size_t scheme = str_starts_nocase(d->url, STR("https://")) ? 8 : 7;
 	struct str rest = str_from(d->url, scheme);
 	size_t host = 0;
-	while (host < rest.n && memchr("/?#", rest.p[host], 3) == NULL)
+	while (host < rest.n && !str_has_char(STR("/?#"), rest.p[host]))
 		host++;
 	d->base = str_cut(d->url, 0, scheme + host);
 	d->has_seed = str_find(d->url, STR(JSON_SEED)) < d->url.n;

@@ -36,7 +36,7 @@ recognises(const struct connector_items *items, struct str uri)
 	struct str rest = str_from(uri, base.n);
 
 	return str_starts(uri, base) &&
-	    (rest.n == 0 || memchr("/?", rest.p[0], 2) != NULL);
+	    (rest.n == 0 || str_has_char(STR("/?"), rest.p[0]));
 }
 
 static enum err
