@@ -128,14 +128,9 @@ items_write(struct items *i, struct items_write *r)
 static void
 answer_claim(struct items_claim *c)
 {
-	struct items *i = c->write.items;
-
 	/* A cancellation that is under way still points to the claim. */
-	if (!c->answered || (c->cancelling && !c->cancel_back))
-		return;
-	i->claims--;
-	metric_add(&items_metrics[METRIC_CLAIMS_WAITING], -1);
-	c->done(c);
+	if (c->answered && (!c->cancelling || c->cancel_back))
+		c->done(c);
 }
 
 static void
@@ -143,6 +138,9 @@ claim_done(struct items_write *r)
 {
 	struct items_claim *c = CONTAINER(r, struct items_claim, write);
 
+	/* With items.writes, of which claims are a part. */
+	r->items->claims--;
+	metric_add(&items_metrics[METRIC_CLAIMS_WAITING], -1);
 	c->result = r->result;
 	c->why = r->why;
 	c->answered = true;

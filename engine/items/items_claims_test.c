@@ -186,6 +186,49 @@ claims_are_bounded(void **state)
 	mem_free(&c);
 }
 
+/* The writer has answered a claim, and home has not heard of it yet. */
+static void
+claim_silently(struct rig_claim *c)
+{
+	int64_t groups = metric_value(&items_metrics[METRIC_GROUPS], 0);
+
+	rig_claim(c, tasks_b, 0);
+	for (int i = 0; i < 20000 && metric_value(
+	    &items_metrics[METRIC_GROUPS], 0) == groups; i++)
+		usleep(500);
+	assert_int_not_equal(metric_value(&items_metrics[METRIC_GROUPS], 0),
+	    groups);
+}
+
+/* Claims that are answered and wait for their cancellation count no more. */
+static void
+writes_go_on_beside_cancelled_claims(void **state)
+{
+	struct rig_claim c[3] = { { .dones = 0 } };
+	struct rig_write busy = { .id = "x" }, w = { .id = "y" };
+	atomic_bool open = false;
+
+	(void)state;
+	rig_use_config();
+	rig.claimed = rig.done_n = 0;
+	for (size_t i = 0; i < ARRAY_LEN(c); i++)
+		claim_silently(&c[i]);
+	rig_put_gate(&busy, &open);
+	for (size_t i = 0; i < ARRAY_LEN(c); i++)
+		items_claim_cancel(&c[i].claim);
+	for (int i = 0; i < 20000 && !c[2].claim.answered; i++)
+		rig_turn();
+	assert_true(c[2].claim.answered);
+	assert_int_equal(rig.claimed, 0);
+	rig_put(&w);
+	atomic_store(&open, true);
+	rig_until(&rig.done_n, 2);
+	assert_int_equal(w.write.result, OK);
+	rig_until(&rig.claimed, ARRAY_LEN(c));
+	for (size_t i = 0; i < ARRAY_LEN(c); i++)
+		rig_forget(&c[i]);
+}
+
 static int
 run(void)
 {
@@ -193,6 +236,7 @@ run(void)
 		RIG_WITH(a_claim_waits_for_work),
 		RIG_ALONE(a_claim_waits_for_work),
 		RIG_WITH(a_claim_finds_what_is_there),
+		RIG_WITH(writes_go_on_beside_cancelled_claims),
 		RIG_WITH(a_claim_ends_in_time),
 		RIG_WITH(a_claim_waits_for_a_date),
 		RIG_ALONE(a_claim_waits_for_a_date),

@@ -66,7 +66,8 @@ struct items {
 
 	/* Home's. */
 	struct list listeners;
-	size_t writes, reads, claims;        /* put and not done */
+	/* Put and not answered; claims are a part of writes. */
+	size_t writes, reads, claims;
 	bool closing, closer_sent, closer_back, closed;
 	void (*closed_call)(void *arg);
 	void *closed_arg;
