@@ -42,14 +42,15 @@ static const char *const sizes[] = { "data", "metadata", "bytes", "blob",
 	"patch", "completions" };
 
 static int
-status_of(enum err e, const char *field)
+status_of(enum err e, const struct why *w)
 {
-	if (e == ERR_FULL && STR_ROW(str_of(field), sizes) < ARRAY_LEN(sizes))
+	struct str field = str_of(w->field);
+
+	if (e == ERR_FULL && STR_ROW(field, sizes) < ARRAY_LEN(sizes))
 		return 413;
-	if (e == ERR_FULL && strcmp(field, "tag_names") == 0)
+	if (e == ERR_FULL && str_eq(field, STR("tag_names")))
 		return 422;
-	/* Too many requests or claims wait. */
-	if (e == ERR_FULL && field[0] == '\0')
+	if (items_are_busy(e, w))
 		return 503;
 	/* PostgreSQL is away, or another daemon was quicker for too long. */
 	if (e == ERR_UNREACHED || e == ERR_BUSY || e == ERR_TIMEOUT)
@@ -85,8 +86,9 @@ exchange_refusal(struct items_door *d, enum err e, const struct why *w)
 {
 	struct exchange_refusal r = { .text = err_text(e) };
 	bool told = w != NULL && w->text[0] != '\0';
+	struct why none = WHY_INIT;
 
-	r.status = status_of(e, w == NULL ? "" : w->field);
+	r.status = status_of(e, w == NULL ? &none : w);
 	snprintf(r.code, sizeof(r.code), "%s", err_name(e));
 	for (char *p = r.code; *p != '\0'; p++)
 		*p = ascii_lower(*p);

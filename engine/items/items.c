@@ -108,6 +108,12 @@ admit(struct items *i, size_t n, int64_t max, const char *what, enum err *e,
 	return *e == OK;
 }
 
+bool
+items_are_busy(enum err e, const struct why *w)
+{
+	return e == ERR_FULL && w->field[0] == '\0';
+}
+
 void
 items_write(struct items *i, struct items_write *r)
 {

@@ -82,6 +82,9 @@ struct items_write {
 /* FULL (writes_max wait), UNREACHED, DISK_FULL and CLOSED come by done(), too:
  * never within this call. */
 void items_write(struct items *, struct items_write *);
+/* Whether such an error means that too many requests wait: the same one may be
+ * put again later.  Another FULL has the field whose limit it is. */
+bool items_are_busy(enum err, const struct why *);
 
 /*
  * A request that reads, in a snapshot of its own: it ends within 100 ms or so,

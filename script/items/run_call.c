@@ -128,7 +128,8 @@ fail_call(struct run_call *c, const struct run_fault *f)
 static void
 fail_by(struct run_call *c, enum err e, const struct why *w)
 {
-	bool script = e == ERR_INPUT || e == ERR_FULL;
+	bool script = (e == ERR_INPUT || e == ERR_FULL) &&
+	    !items_are_busy(e, w);
 	struct run_fault f = { script ? "PermanentError" : "TransientError",
 	    script ? "input" : "store", script ? str_of(w->text) :
 	    str_of(err_text(e)), 0, -1, STR_NONE, STR_NONE };

@@ -2,14 +2,26 @@
  * Tasks from the configuration to stored results: real sandboxed processes, a
  * whole engine, a web on loopback.
  */
+#include <unistd.h>
+
 #include "os/clock.h"
 #include "script/items/runner_testing.h"
 #include "script/items/simulation.h"
 #include "script/script_testing.h"
 
 static atomic_uint logins;
+static atomic_bool is_busy, is_full, is_refused, is_drained;
 
 /* -- The web -- */
+
+/* Tell the test where a script is, and wait for it. */
+static void
+meet(atomic_bool *here, const atomic_bool *there)
+{
+	atomic_store(here, true);
+	for (int i = 0; i < 20000 && !atomic_load(there); i++)
+		usleep(1000);
+}
 
 static void
 site(struct str path, struct rig_page *p)
@@ -29,6 +41,10 @@ site(struct str path, struct rig_page *p)
 		buf_printf(&p->body, "\"%.*s\"", STR_FMT(p->cookie));
 	} else if (str_eq(path, STR("/bad"))) {
 		p->status = 404;
+	} else if (str_eq(path, STR("/busy"))) {
+		meet(&is_busy, &is_full);
+	} else if (str_eq(path, STR("/refused"))) {
+		meet(&is_refused, &is_drained);
 	} else {
 		p->status = str_eq(path, STR("/robots.txt")) ? 404 : 200;
 		buf_put_text(&p->body, "{}");
@@ -224,6 +240,75 @@ a_failing_login_fails_those_who_wait(void **state)
 	close_all();
 }
 
+#define WRITES_MAX 10000u            /* items.writes_max */
+
+static atomic_bool is_open;
+static unsigned written;
+
+static enum err
+write_when_open(struct items_write *w, struct item_tx *tx, struct why *why)
+{
+	(void)w, (void)tx, (void)why;
+	while (!atomic_load(&is_open))
+		usleep(1000);
+	return OK;
+}
+
+static void
+note_written(struct items_write *w)
+{
+	(void)w;
+	written++;
+}
+
+static bool
+is_there(struct rig *r, void *flag)
+{
+	(void)r;
+	return atomic_load((atomic_bool *)flag);
+}
+
+static bool
+are_written(struct rig *r, void *n)
+{
+	(void)r;
+	return written == *(const unsigned *)n;
+}
+
+/* A script's call that finds the daemon too busy is no fault of the script. */
+static void
+a_call_that_is_refused_is_tried_again(void **state)
+{
+	struct items_write *w = mem_array(WRITES_MAX, sizeof(*w));
+	unsigned all = WRITES_MAX;
+
+	(void)state;
+	open_site();
+	use(" seeds: [{ id: 'a', tags: ['t'], data: {} }],\n"
+	    " tags: { t: ['read'] },\n"
+	    " tasks: { read: { version: '1', async run({ fetch, getItem, log "
+	    "}) {\n"
+	    "  await fetch(SITE + '/busy');\n"
+	    "  try { await getItem('a') } catch (e) { log('info', e.name + "
+	    "', ' + e.code) }\n"
+	    "  await fetch(SITE + '/refused'); } } }\n");
+	rig_until(&rig, is_there, &is_busy);
+	for (unsigned i = 0; i < WRITES_MAX; i++) {
+		w[i].run = write_when_open;
+		w[i].done = note_written;
+		items_write(items, &w[i]);
+	}
+	atomic_store(&is_full, true);
+	rig_until(&rig, is_there, &is_refused);
+	atomic_store(&is_open, true);
+	rig_until(&rig, are_written, &all);
+	atomic_store(&is_drained, true);
+	wait_for_runs(1);
+	contains(ask_run("R1"), "TransientError, store");
+	close_all();
+	mem_free(&w);
+}
+
 static void
 simulated(struct simulation *s)
 {
@@ -395,6 +480,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(changed_cookies_are_kept),
 		cmocka_unit_test(an_expired_session_logs_in_again),
 		cmocka_unit_test(a_failing_login_fails_those_who_wait),
+		cmocka_unit_test(a_call_that_is_refused_is_tried_again),
 		cmocka_unit_test(a_simulation_changes_nothing),
 		cmocka_unit_test(a_wrong_module_is_refused),
 		cmocka_unit_test(slow_hosts_hold_no_process),
