@@ -4,6 +4,9 @@
  *
  * It begins with a walk over all rows, some at a time.  Changes in the meantime
  * are sent after the walk, which is correct because all values are absolute.
+ *
+ * Changes may be more than an event has room for.  Those in the next one are
+ * told since the same version: a row that waited may have changed once more.
  */
 #include "doors/realtime/own.h"
 
@@ -23,7 +26,8 @@ struct stats {
 	struct sender sender;
 	struct filter filter;
 	struct crawl_watch *watch;   /* of one crawl */
-	uint64_t version;
+	uint64_t since;              /* what all rows were told at */
+	uint64_t version;            /* rows that changed up to it are told */
 	uint32_t below;              /* the first walk: rows that remain */
 	bool walking;
 	int64_t interval_ns;
@@ -65,7 +69,7 @@ walk(struct stats *s, struct making *m)
 	struct crawl_row *row;
 
 	if (s->below == UINT32_MAX)
-		s->version = crawl_registry_version(d->registry);
+		s->since = s->version = crawl_registry_version(d->registry);
 	while (!is_large(m) &&
 	    (row = crawl_registry_below(d->registry, s->below)) != NULL) {
 		s->below = row->id;
@@ -84,11 +88,11 @@ walk(struct stats *s, struct making *m)
 static void
 put_change(struct stats *s, struct making *m, const struct crawl_row *row)
 {
-	bool new = row->born > s->version;
+	bool new = row->born > s->since;
 	size_t before = m->text.n, begun;
 	unsigned crawls = m->crawls;
 
-	if (new && row->deleted)
+	if (row->deleted && row->born > s->version)
 		return;
 	begin_row(m, s, row);
 	begun = m->text.n;
@@ -97,7 +101,7 @@ put_change(struct stats *s, struct making *m, const struct crawl_row *row)
 	else if (new)
 		row_put_all(&m->text, row);
 	else
-		row_put_since(&m->text, row, s->version);
+		row_put_since(&m->text, row, s->since);
 	if (m->text.n > begun) {
 		buf_put_char(&m->text, '}');
 		return;
@@ -123,10 +127,8 @@ oldest(struct stats *s, size_t *n)
 	return last;
 }
 
-/*
- * Puts the oldest changes first, so that a full event ends at a version from
- * which the next one continues.
- */
+/* Puts the oldest changes first: a full event ends at a version behind which
+ * the next one goes on. */
 static void
 gather(struct stats *s, struct making *m)
 {
@@ -141,7 +143,9 @@ gather(struct stats *s, struct making *m)
 		version = row->changed;
 		row = LIST_ITEM(row->node.next, struct crawl_row, node);
 	}
-	s->version = n == 0 ? crawl_registry_version(d->registry) : version;
+	if (n == 0)
+		s->since = version = crawl_registry_version(d->registry);
+	s->version = version;
 }
 
 /* --- sending ------------------------------------------------------------ */

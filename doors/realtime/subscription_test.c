@@ -296,6 +296,82 @@ response_first(void **state)
 	assert_true(complete);
 }
 
+/* More changes than an event has room for. */
+#define CHANGES 700u
+#define FIRST_CRAWL 1000u
+
+static void
+show_crawl(uint32_t i, uint64_t success, uint64_t items)
+{
+	struct crawl_view v = { .id = FIRST_CRAWL + i,
+	    .counts = { .status = { [2] = success }, .items = items } };
+	struct str tag = STR("many"), seed = STR("http://a.org/");
+	struct crawl_spec spec = { .name = STR("of many"), .tags = &tag,
+	    .tags_n = 1, .seeds = &seed, .seeds_n = 1 };
+
+	crawl_registry_add(engine_registry(rig.engine), &v, &spec);
+	crawl_registry_show(engine_registry(rig.engine), &v);
+}
+
+/* What the events say of that crawl in the end, NULL: nothing. */
+static yyjson_val *
+last_of(unsigned sub, size_t events, uint32_t i, const char *member)
+{
+	char pointer[64];
+	yyjson_val *found = NULL;
+
+	snprintf(pointer, sizeof(pointer), "/data/%u/%s", FIRST_CRAWL + i,
+	    member);
+	for (size_t n = 0; n < events; n++) {
+		yyjson_val *v = yyjson_ptr_get(peer_event(peer, sub, n),
+		    pointer);
+		found = v != NULL ? v : found;
+	}
+	return found;
+}
+
+/* What changed before an event that had no room for it is in a later one, also
+ * when something else of the crawl has changed meanwhile. */
+static void
+changes_of_a_full_event(void **state)
+{
+	(void)state;
+	unsigned sub = peer_subscribe(peer, "subscribe_crawl_stats",
+	    "'min_interval':0.05,'tag':'many'");
+	/* New crawls, the first of which change again. */
+	for (uint32_t i = 0; i < CHANGES; i++)
+		show_crawl(i, 0, 0);
+	for (uint32_t i = 0; i < 9; i++)
+		show_crawl(i, 0, 1);
+	crawl_registry_notify(engine_registry(rig.engine));
+	size_t n = peer_events(peer, sub);
+	assert_true(n >= 2);
+	for (uint32_t i = 0; i < CHANGES; i++)
+		assert_true(yyjson_equals_str(last_of(sub, n, i, "name"),
+		    "of many"));
+	/* Known ones, of which the first change in two ways. */
+	for (uint32_t i = 0; i < CHANGES; i++)
+		show_crawl(i, 5, i < 9);
+	for (uint32_t i = 0; i < 9; i++)
+		show_crawl(i, 5, 7);
+	crawl_registry_notify(engine_registry(rig.engine));
+	assert_true(peer_events(peer, sub) > n + 1);
+	n = peer_events(peer, sub);
+	for (uint32_t i = 0; i < CHANGES; i++)
+		assert_int_equal(yyjson_get_uint(last_of(sub, n, i,
+		    "success")), 5);
+	assert_int_equal(yyjson_get_uint(last_of(sub, n, 0, "items")), 7);
+	for (uint32_t i = 0; i < CHANGES; i++)
+		crawl_registry_delete(engine_registry(rig.engine),
+		    FIRST_CRAWL + i);
+	crawl_registry_notify(engine_registry(rig.engine));
+	(void)peer_events(peer, sub);
+	n = peer_events(peer, sub);
+	for (uint32_t i = 0; i < CHANGES; i++)
+		assert_true(yyjson_equals_str(last_of(sub, n, i, "status"),
+		    "deleted"));
+}
+
 /* --- limits and ends ----------------------------------------------------- */
 
 static void
@@ -415,7 +491,8 @@ main(void)
 		TEST(all_items), TEST(from_a_token), TEST(bad_tokens),
 		TEST(closed_event), TEST(log_entries), TEST(by_tag),
 		TEST(many_ended_crawls), TEST(tokens_of_several),
-		TEST(response_first), TEST(too_many), TEST(no_one_elses),
+		TEST(response_first), TEST(changes_of_a_full_event),
+		TEST(too_many), TEST(no_one_elses),
 		TEST(frontier), TEST(withhold_events), TEST(leaves),
 	};
 
