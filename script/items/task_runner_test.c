@@ -14,9 +14,9 @@ static atomic_bool is_busy, is_full, is_refused, is_drained;
 
 /* -- The web -- */
 
-/* Tell the test where a script is, and wait for it. */
+/* Tell the test that a script has come here, and wait until it may go on. */
 static void
-meet(atomic_bool *here, const atomic_bool *there)
+wait_for_test(atomic_bool *here, const atomic_bool *there)
 {
 	atomic_store(here, true);
 	for (int i = 0; i < 20000 && !atomic_load(there); i++)
@@ -42,9 +42,9 @@ site(struct str path, struct rig_page *p)
 	} else if (str_eq(path, STR("/bad"))) {
 		p->status = 404;
 	} else if (str_eq(path, STR("/busy"))) {
-		meet(&is_busy, &is_full);
+		wait_for_test(&is_busy, &is_full);
 	} else if (str_eq(path, STR("/refused"))) {
-		meet(&is_refused, &is_drained);
+		wait_for_test(&is_refused, &is_drained);
 	} else {
 		p->status = str_eq(path, STR("/robots.txt")) ? 404 : 200;
 		buf_put_text(&p->body, "{}");
