@@ -34,7 +34,7 @@ struct str str_trim(struct str);                  /* spaces, tabs, CR, LF */
 /* Where `c` or `needle` stands first; `s.n` when it does not. */
 size_t str_find_char(struct str s, char c);
 size_t str_find(struct str s, struct str needle);
-/* Whether `c` is one of its bytes, a NUL as any other. */
+/* Whether `s` contains the byte `c`, which may be 0. */
 bool str_has_char(struct str s, char c);
 /*
  * The first row that has this text, `n` when none has.  Rows are, or begin

@@ -5,8 +5,8 @@
  * It begins with a walk over all rows, some at a time.  Changes in the meantime
  * are sent after the walk, which is correct because all values are absolute.
  *
- * Changes may be more than an event has room for.  Those in the next one are
- * told since the same version: a row that waited may have changed once more.
+ * When the changes do not fit into one event, the next event continues from the
+ * same starting version: a row that was left out may have changed again since.
  */
 #include "doors/realtime/own.h"
 
@@ -26,8 +26,8 @@ struct stats {
 	struct sender sender;
 	struct filter filter;
 	struct crawl_watch *watch;   /* of one crawl */
-	uint64_t since;              /* what all rows were told at */
-	uint64_t version;            /* rows that changed up to it are told */
+	uint64_t since;              /* the client has all changes up to it */
+	uint64_t version;            /* and rows last changed up to this one */
 	uint32_t below;              /* the first walk: rows that remain */
 	bool walking;
 	int64_t interval_ns;
@@ -127,8 +127,8 @@ oldest(struct stats *s, size_t *n)
 	return last;
 }
 
-/* Puts the oldest changes first: a full event ends at a version behind which
- * the next one goes on. */
+/* Put the oldest changes first, so that the next event can continue where a
+ * full one ended. */
 static void
 gather(struct stats *s, struct making *m)
 {

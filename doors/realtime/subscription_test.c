@@ -296,7 +296,7 @@ response_first(void **state)
 	assert_true(complete);
 }
 
-/* More changes than an event has room for. */
+/* More crawls than fit into one event. */
 #define CHANGES 700u
 #define FIRST_CRAWL 1000u
 
@@ -313,7 +313,8 @@ show_crawl(uint32_t i, uint64_t success, uint64_t items)
 	crawl_registry_show(engine_registry(rig.engine), &v);
 }
 
-/* What the events say of that crawl in the end, NULL: nothing. */
+/* The crawl's member as the last event that has it gives it; NULL if no event
+ * has it. */
 static yyjson_val *
 last_of(unsigned sub, size_t events, uint32_t i, const char *member)
 {
@@ -330,15 +331,15 @@ last_of(unsigned sub, size_t events, uint32_t i, const char *member)
 	return found;
 }
 
-/* What changed before an event that had no room for it is in a later one, also
- * when something else of the crawl has changed meanwhile. */
+/* A change that did not fit into one event is sent in a later one, even if the
+ * crawl has changed in some other way in between. */
 static void
 changes_of_a_full_event(void **state)
 {
 	(void)state;
 	unsigned sub = peer_subscribe(peer, "subscribe_crawl_stats",
 	    "'min_interval':0.05,'tag':'many'");
-	/* New crawls, the first of which change again. */
+	/* New crawls; the first nine change again at once. */
 	for (uint32_t i = 0; i < CHANGES; i++)
 		show_crawl(i, 0, 0);
 	for (uint32_t i = 0; i < 9; i++)
@@ -349,7 +350,7 @@ changes_of_a_full_event(void **state)
 	for (uint32_t i = 0; i < CHANGES; i++)
 		assert_true(yyjson_equals_str(last_of(sub, n, i, "name"),
 		    "of many"));
-	/* Known ones, of which the first change in two ways. */
+	/* The same crawls change; the first nine twice. */
 	for (uint32_t i = 0; i < CHANGES; i++)
 		show_crawl(i, 5, i < 9);
 	for (uint32_t i = 0; i < 9; i++)

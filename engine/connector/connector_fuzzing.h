@@ -24,7 +24,7 @@
 
 struct fuzzing {
 	const char *base;            /* what each call's URL begins with */
-	bool is_host;                /* then "/", "?" or the end follows */
+	bool is_host;                /* "/", "?" or nothing must follow */
 	/* Harvests: what is chosen from. */
 	const struct {
 		const char *type, *message;

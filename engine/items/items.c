@@ -144,7 +144,7 @@ claim_done(struct items_write *r)
 {
 	struct items_claim *c = CONTAINER(r, struct items_claim, write);
 
-	/* With items.writes, of which claims are a part. */
+	/* deliver_write() has just counted it out of items.writes. */
 	r->items->claims--;
 	metric_add(&items_metrics[METRIC_CLAIMS_WAITING], -1);
 	c->result = r->result;

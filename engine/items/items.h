@@ -82,8 +82,8 @@ struct items_write {
 /* FULL (writes_max wait), UNREACHED, DISK_FULL and CLOSED come by done(), too:
  * never within this call. */
 void items_write(struct items *, struct items_write *);
-/* Whether such an error means that too many requests wait: the same one may be
- * put again later.  Another FULL has the field whose limit it is. */
+/* Whether the error means that too many requests are waiting, so that the same
+ * request may be sent again later.  FULL for any other limit names a field. */
 bool items_are_busy(enum err, const struct why *);
 
 /*

@@ -186,7 +186,8 @@ claims_are_bounded(void **state)
 	mem_free(&c);
 }
 
-/* The writer has answered a claim, and home has not heard of it yet. */
+/* Claim, and wait until the writer has answered; the main loop has not received
+ * the answer yet. */
 static void
 claim_silently(struct rig_claim *c)
 {
@@ -200,7 +201,8 @@ claim_silently(struct rig_claim *c)
 	    groups);
 }
 
-/* Claims that are answered and wait for their cancellation count no more. */
+/* Claims that have been answered, but whose cancellation is still under way, do
+ * not count against the limit of writes. */
 static void
 writes_go_on_beside_cancelled_claims(void **state)
 {

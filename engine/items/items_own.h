@@ -66,7 +66,7 @@ struct items {
 
 	/* Home's. */
 	struct list listeners;
-	/* Put and not answered; claims are a part of writes. */
+	/* Sent and not yet answered; `writes` includes the claims. */
 	size_t writes, reads, claims;
 	bool closing, closer_sent, closer_back, closed;
 	void (*closed_call)(void *arg);

@@ -14,7 +14,8 @@ static atomic_bool is_busy, is_full, is_refused, is_drained;
 
 /* -- The web -- */
 
-/* Tell the test that a script has come here, and wait until it may go on. */
+/* Tell the test that the script has reached this page, and wait for its signal
+ * to continue. */
 static void
 wait_for_test(atomic_bool *here, const atomic_bool *there)
 {
@@ -275,7 +276,8 @@ are_written(struct rig *r, void *n)
 	return written == *(const unsigned *)n;
 }
 
-/* A script's call that finds the daemon too busy is no fault of the script. */
+/* A call that is refused because the daemon is too busy fails with a transient
+ * error. */
 static void
 a_call_that_is_refused_is_tried_again(void **state)
 {
