@@ -178,6 +178,12 @@ loop_barrier(struct loop_barrier *b, struct loop *home,
 }
 
 void
+loop_barrier_drop(struct loop_barrier *b)
+{
+	mem_free(&b->calls);
+}
+
+void
 loop_stop(struct loop *l)
 {
 	atomic_store(&l->stopped, true);

@@ -83,6 +83,11 @@ struct loop_barrier {
 };
 void loop_barrier(struct loop_barrier *, struct loop *home,
     struct loop *const *loops, size_t n);
+/*
+ * Free what the barrier allocated, when loops have ended before they met it and
+ * done() will not be called.
+ */
+void loop_barrier_drop(struct loop_barrier *);
 /* Run until loop_stop(); mail that is there by then is delivered first. */
 void loop_run(struct loop *);
 void loop_stop(struct loop *);

@@ -167,3 +167,11 @@ request_enter_loops(struct request *r, void *arg)
 		.done = all_visited };
 	loop_barrier(&r->hop.barrier, l->home, l->loops, l->n);
 }
+
+void
+request_drop(struct request *r)
+{
+	/* all_visited() sets another place. */
+	if (r->at == AT_EACH_LOOP)
+		loop_barrier_drop(&r->hop.barrier);
+}

@@ -12,8 +12,8 @@
  * A story is one such table.  A step returns its successor, REQUEST_WAIT or
  * REQUEST_DONE; it never calls the next step and never runs another request's.
  * The request travels to the successor's place by mail, as a job or as a query,
- * whatever the place needs; that lies in the request, so travelling takes no
- * memory and cannot fail.
+ * whatever the place needs; that lies in the request, but for the calls of
+ * AT_EACH_LOOP, so travelling cannot fail.
  *
  * os/ supplies the places of loops and of the pool.  The owner of any other
  * place (the ledger, the store) supplies its enter() and fills a row of
@@ -110,6 +110,11 @@ void request_start(struct request *, const struct request_places *,
  * it.  It may be called before the step that waits has returned.
  */
 void request_resume(struct request *, int step);
+/*
+ * Free what a request holds that is under way when its loops have ended: no
+ * step of it runs any more, and done() is not called.
+ */
+void request_drop(struct request *);
 
 /* --- for the suppliers of places ------------------------------------------ */
 

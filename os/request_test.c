@@ -392,6 +392,28 @@ test_barrier(void **state)
 	}
 }
 
+/* Loops that do not run any more leave a request where it is. */
+static void
+test_dropped(void **state)
+{
+	static const struct request_step visit_loops[] = {
+		{ .name = "VISIT", .at = AT_EACH_LOOP, .run = request_end },
+	};
+	struct loop *ended[] = { loop_new("one"), loop_new("two") };
+	struct request_loops each = { ended[0], ended, ARRAY_LEN(ended) };
+	struct request_places of_ended = {
+		.at[AT_EACH_LOOP] = { request_enter_loops, &each } };
+	struct request r = { .done = NULL };
+
+	(void)state;
+	request_start(&r, &of_ended, visit_loops, 0);
+	assert_non_null(r.hop.barrier.calls);
+	request_drop(&r);
+	assert_null(r.hop.barrier.calls);
+	for (size_t i = 0; i < ARRAY_LEN(ended); i++)
+		loop_free(&ended[i]);
+}
+
 int
 main(void)
 {
@@ -405,6 +427,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_at_home_at_once, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_barrier, setup, teardown),
+		cmocka_unit_test(test_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

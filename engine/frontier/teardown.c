@@ -351,8 +351,11 @@ teardown_open(struct frontier *f)
 void
 teardown_close(struct frontier *f)
 {
-	while (!list_empty(&f->teardowns))
-		teardown_free(LIST_ITEM(f->teardowns.next, struct teardown,
-		    node));
+	while (!list_empty(&f->teardowns)) {
+		struct teardown *t = LIST_ITEM(f->teardowns.next,
+		    struct teardown, node);
+		request_drop(&t->request);
+		teardown_free(t);
+	}
 	mem_free(&f->places);
 }
