@@ -171,7 +171,7 @@ request_enter_loops(struct request *r, void *arg)
 void
 request_drop(struct request *r)
 {
-	/* all_visited() sets another place. */
+	/* all_visited() has ended the barrier, and sets another place. */
 	if (r->at == AT_EACH_LOOP)
 		loop_barrier_drop(&r->hop.barrier);
 }

@@ -129,6 +129,10 @@ changes_resume(struct engine *e)
 void
 changes_free(struct engine *e)
 {
-	while (!list_empty(&e->changes))
-		change_free(LIST_ITEM(e->changes.next, struct change, node));
+	while (!list_empty(&e->changes)) {
+		struct change *c = LIST_ITEM(e->changes.next, struct change,
+		    node);
+		request_drop(&c->request);
+		change_free(c);
+	}
 }
